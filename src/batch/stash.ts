@@ -1,0 +1,183 @@
+/**
+ * Rows received but not yet part of a batch (②).
+ *
+ * In: chunks in the order of arrival. Out: at a seal, exactly the rows below the span's upper; the others stay.
+ * Invariants: every row is in exactly one place (memory or one spilled partition), nothing is ever evicted or
+ * merged away, and the bytes in memory are what `heldBytes` says. Spilling itself is the driver's effect; the
+ * stash only says what to spill and remembers that there is something on disk.
+ */
+import { invariant } from '../errors.ts';
+import { type Frontier, isClosed } from '../time/frontier.ts';
+import { type RowChunk, chunkBytes } from './row-chunk.ts';
+
+export interface StashFacts {
+  readonly rowCount: number;
+  readonly heldBytes: number;
+  /** Least time of any row, in memory or on disk; null when there is none. */
+  readonly minTime: bigint | null;
+}
+
+export class Stash {
+  #chunks: RowChunk[] = [];
+  #heldBytes = 0;
+  #rowsHeld = 0;
+  #rowsSpilled = 0;
+  #minTime: bigint | null = null;
+  #spilledMaxTime: bigint | null = null;
+
+  append(chunk: RowChunk): void {
+    if (chunk.rowCount === 0) return;
+    this.#chunks.push(chunk);
+    this.#heldBytes += chunkBytes(chunk);
+    this.#rowsHeld += chunk.rowCount;
+    if (this.#minTime === null || chunk.minTime < this.#minTime) this.#minTime = chunk.minTime;
+  }
+
+  facts(): StashFacts {
+    return { rowCount: this.#rowsHeld + this.#rowsSpilled, heldBytes: this.#heldBytes, minTime: this.#minTime };
+  }
+
+  /** Hands out everything in memory, to be appended to the partitions on disk. */
+  takeForSpill(): readonly RowChunk[] {
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    this.#heldBytes = 0;
+    this.#rowsSpilled += this.#rowsHeld;
+    this.#rowsHeld = 0;
+    for (const chunk of chunks) {
+      if (this.#spilledMaxTime === null || chunk.maxTime > this.#spilledMaxTime) this.#spilledMaxTime = chunk.maxTime;
+    }
+    return chunks;
+  }
+
+  /**
+   * Takes the rows below `upper` out of memory. With rows on disk, `spilled` says whether some of them may lie at
+   * or above `upper`; the caller reads the partitions, splits them with `splitChunk` and appends the rest again.
+   */
+  seal(upper: Frontier): { readonly chunks: readonly RowChunk[]; readonly spilled: 'none' | 'all-below' | 'mixed' } {
+    const taken: RowChunk[] = [];
+    const kept: RowChunk[] = [];
+    for (const chunk of this.#chunks) {
+      const { below, above } = splitChunk(chunk, upper);
+      if (below !== null) taken.push(below);
+      if (above !== null) kept.push(above);
+    }
+    const spilled = this.#rowsSpilled === 0 ? 'none'
+      : this.#spilledMaxTime !== null && !isClosed(this.#spilledMaxTime, upper) ? 'mixed' : 'all-below';
+    this.#reset();
+    for (const chunk of kept) this.append(chunk);
+    return { chunks: taken, spilled };
+  }
+
+  clear(): void {
+    this.#reset();
+  }
+
+  #reset(): void {
+    this.#chunks = [];
+    this.#heldBytes = 0;
+    this.#rowsHeld = 0;
+    this.#rowsSpilled = 0;
+    this.#minTime = null;
+    this.#spilledMaxTime = null;
+  }
+}
+
+/** Splits a chunk at a frontier. The usual case, a chunk wholly on one side, costs nothing. */
+export function splitChunk(chunk: RowChunk, upper: Frontier): { below: RowChunk | null; above: RowChunk | null } {
+  if (isClosed(chunk.maxTime, upper)) return { below: chunk, above: null };
+  if (!isClosed(chunk.minTime, upper)) return { below: null, above: chunk };
+  const isBelow = (row: number): boolean => isClosed(chunk.times[row] ?? 0n, upper);
+  return { below: selectRows(chunk, isBelow), above: selectRows(chunk, (row) => !isBelow(row)) };
+}
+
+/** Deals the rows out by six bits of their key hash: `level` 0 takes the top six, level 1 the next six, and so on. */
+export const PARTITIONS_PER_LEVEL = 64;
+export const PARTITION_LEVELS = 5;
+
+export function partitionOf(keyHash: number, level: number): number {
+  return (keyHash >>> (26 - 6 * level)) & (PARTITIONS_PER_LEVEL - 1);
+}
+
+/** A key's rows all land in the same part, so each part can be consolidated on its own. */
+export function partitionChunk(chunk: RowChunk, level: number): readonly (RowChunk | null)[] {
+  invariant(level >= 0 && level < PARTITION_LEVELS, `no hash bits left at partition level ${level}`);
+  const counts = new Uint32Array(PARTITIONS_PER_LEVEL);
+  const sizes = new Uint32Array(PARTITIONS_PER_LEVEL);
+  for (let row = 0; row < chunk.rowCount; row++) {
+    const part = partitionOf(chunk.keyHashes[row]!, level);
+    counts[part]!++;
+    sizes[part]! += chunk.ends[row]! - rowStart(chunk, row);
+  }
+  const writers = Array.from(counts, (count, part) => (count === 0 ? null : new ChunkWriter(count, sizes[part]!)));
+  for (let row = 0; row < chunk.rowCount; row++) writers[partitionOf(chunk.keyHashes[row]!, level)]!.copy(chunk, row);
+  return writers.map((writer) => (writer === null ? null : writer.finish()));
+}
+
+function selectRows(chunk: RowChunk, wanted: (row: number) => boolean): RowChunk | null {
+  let count = 0;
+  let size = 0;
+  for (let row = 0; row < chunk.rowCount; row++) {
+    if (!wanted(row)) continue;
+    count++;
+    size += chunk.ends[row]! - rowStart(chunk, row);
+  }
+  if (count === 0) return null;
+  const writer = new ChunkWriter(count, size);
+  for (let row = 0; row < chunk.rowCount; row++) if (wanted(row)) writer.copy(chunk, row);
+  return writer.finish();
+}
+
+export function rowStart(chunk: RowChunk, row: number): number {
+  return row === 0 ? 0 : chunk.ends[row - 1]!;
+}
+
+/** Copies single rows into a new chunk of known size. */
+class ChunkWriter {
+  readonly #bytes: Uint8Array;
+  readonly #ends: Uint32Array;
+  readonly #times: BigUint64Array;
+  readonly #diffs: BigInt64Array;
+  readonly #keyHashes: Uint32Array;
+  #rows = 0;
+  #offset = 0;
+  #minTime: bigint | null = null;
+  #maxTime = 0n;
+
+  constructor(rowCount: number, byteCount: number) {
+    this.#bytes = new Uint8Array(byteCount);
+    this.#ends = new Uint32Array(rowCount);
+    this.#times = new BigUint64Array(rowCount);
+    this.#diffs = new BigInt64Array(rowCount);
+    this.#keyHashes = new Uint32Array(rowCount);
+  }
+
+  copy(from: RowChunk, row: number): void {
+    const start = rowStart(from, row);
+    const end = from.ends[row]!;
+    this.#bytes.set(from.bytes.subarray(start, end), this.#offset);
+    this.#offset += end - start;
+    const to = this.#rows++;
+    const time = from.times[row]!;
+    this.#ends[to] = this.#offset;
+    this.#times[to] = time;
+    this.#diffs[to] = from.diffs[row]!;
+    this.#keyHashes[to] = from.keyHashes[row]!;
+    if (this.#minTime === null || time < this.#minTime) this.#minTime = time;
+    if (time > this.#maxTime) this.#maxTime = time;
+  }
+
+  finish(): RowChunk {
+    invariant(this.#rows === this.#ends.length && this.#offset === this.#bytes.length, 'a chunk was not filled as counted');
+    return {
+      bytes: this.#bytes,
+      ends: this.#ends,
+      times: this.#times,
+      diffs: this.#diffs,
+      keyHashes: this.#keyHashes,
+      rowCount: this.#rows,
+      minTime: this.#minTime ?? 0n,
+      maxTime: this.#maxTime,
+    };
+  }
+}

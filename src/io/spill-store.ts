@@ -1,0 +1,107 @@
+/**
+ * SpillStore on local disk: one append-only file a partition, in a directory that belongs to this process alone.
+ * Nothing here is durable state: after a crash the files are garbage, the table says where to resume.
+ */
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RowChunk } from '../batch/row-chunk.ts';
+import { SinkError, asSinkError } from '../errors.ts';
+import type { SpillStore } from '../sink/ports.ts';
+
+const HEADER_BYTES = 32;
+
+/** `directory` is created when missing and its contents are removed by `removeAll`. */
+export function createSpillStore(directory: string): SpillStore {
+  const handles = new Map<string, FileHandle>();
+  const pathOf = (partition: string): string => {
+    if (!/^[a-z0-9-]+$/.test(partition)) throw new SinkError('invariant-broken', 'a spill partition has a name of its own form');
+    return join(directory, `${partition}.spill`);
+  };
+  const handleOf = async (partition: string): Promise<FileHandle> => {
+    const known = handles.get(partition);
+    if (known !== undefined) return known;
+    await mkdir(directory, { recursive: true });
+    const handle = await open(pathOf(partition), 'w+');
+    handles.set(partition, handle);
+    return handle;
+  };
+  const remove = async (partition: string): Promise<void> => {
+    const handle = handles.get(partition);
+    handles.delete(partition);
+    await handle?.close();
+    await rm(pathOf(partition), { force: true });
+  };
+  return {
+    append: async (partition, chunk) => {
+      try {
+        const handle = await handleOf(partition);
+        await writeFully(handle, encodeChunk(chunk));
+      } catch (thrown) {
+        throw asSinkError(thrown, 'spill-failed', `spilling ${chunk.rowCount} rows to ${directory}`);
+      }
+    },
+    read: (partition) => readChunks(handles.get(partition) ?? null),
+    remove,
+    removeAll: async () => {
+      for (const partition of [...handles.keys()]) await remove(partition);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function writeFully(handle: FileHandle, buffers: readonly Uint8Array[]): Promise<void> {
+  for (const buffer of buffers) {
+    let written = 0;
+    while (written < buffer.byteLength) {
+      const result = await handle.write(buffer, written, buffer.byteLength - written);
+      if (result.bytesWritten === 0) throw new Error('the disk took no bytes');
+      written += result.bytesWritten;
+    }
+  }
+}
+
+const bytesOf = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+
+function encodeChunk(chunk: RowChunk): readonly Uint8Array[] {
+  const header = new DataView(new ArrayBuffer(HEADER_BYTES));
+  header.setUint32(0, chunk.rowCount, true);
+  header.setUint32(4, chunk.bytes.byteLength, true);
+  header.setBigUint64(8, chunk.minTime, true);
+  header.setBigUint64(16, chunk.maxTime, true);
+  return [
+    bytesOf(header), bytesOf(chunk.times.subarray(0, chunk.rowCount)), bytesOf(chunk.diffs.subarray(0, chunk.rowCount)),
+    bytesOf(chunk.ends.subarray(0, chunk.rowCount)), bytesOf(chunk.keyHashes.subarray(0, chunk.rowCount)), chunk.bytes,
+  ];
+}
+
+async function* readChunks(handle: FileHandle | null): AsyncIterable<RowChunk> {
+  if (handle === null) return;
+  let position = 0;
+  const read = async (length: number): Promise<Uint8Array<ArrayBuffer>> => {
+    const buffer = new Uint8Array(length);
+    let filled = 0;
+    while (filled < length) {
+      const { bytesRead } = await handle.read(buffer, filled, length - filled, position);
+      if (bytesRead === 0) throw new SinkError('spill-failed', 'a spill file ended within a chunk');
+      filled += bytesRead;
+      position += bytesRead;
+    }
+    return buffer;
+  };
+  const { size } = await handle.stat();
+  while (position < size) {
+    const header = new DataView((await read(HEADER_BYTES)).buffer);
+    const rowCount = header.getUint32(0, true);
+    const byteCount = header.getUint32(4, true);
+    yield {
+      rowCount,
+      minTime: header.getBigUint64(8, true),
+      maxTime: header.getBigUint64(16, true),
+      times: new BigUint64Array((await read(rowCount * 8)).buffer),
+      diffs: new BigInt64Array((await read(rowCount * 8)).buffer),
+      ends: new Uint32Array((await read(rowCount * 4)).buffer),
+      keyHashes: new Uint32Array((await read(rowCount * 4)).buffer),
+      bytes: await read(byteCount),
+    };
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * One commit: load → decide → write the manifest list → post, again and again until the table says that it is done
+ * or that it can't be (architecture, "Commit protocol").
+ *
+ * There is no edge from `posting` to `posting`: whatever the answer of a post was, unless it was a plain yes, the next
+ * step is `loading`, and only `decideCommit` on the freshly loaded table leads on. Data files and manifests are
+ * reused by every attempt; the manifest list is written anew because it depends on the parent.
+ */
+import { decideCommit } from '../commit/decide.ts';
+import { COMMIT_BACKOFF, backoffMs } from '../commit/retry.ts';
+import { SinkError, invariant } from '../errors.ts';
+import type { Snapshot } from '../iceberg/metadata.ts';
+import { formatSpan } from '../time/span.ts';
+import type { Effect, StepInputs } from './effects.ts';
+import { type Step, end, fail, stay } from './ending.ts';
+import type { CommitOutcome, LoadOutcome } from './ports.ts';
+import type { Committing, SinkState } from './state.ts';
+
+/** Moves the waiting batch up; the caller has made sure that there is one and that no other is on its way. */
+export function beginCommit(state: SinkState): Step {
+  invariant(state.committing === null && state.ready !== null, 'one commit at a time, of a batch that is written');
+  const committing: Committing = { written: state.ready, attempt: 1, step: 'loading', base: null };
+  return stay({ ...state, ready: null, committing }, { kind: 'load-table', epoch: state.epoch, purpose: 'commit' });
+}
+
+export function onTableForCommit(state: SinkState, outcome: LoadOutcome, inputs: StepInputs): Step {
+  const committing = expectStep(state, 'loading');
+  if (outcome.kind === 'missing') {
+    return fail(state, new SinkError('table-missing', `table ${state.settings.table.name} is gone from the catalog`), inputs);
+  }
+  const { metadata } = outcome.table;
+  invariant(state.facts !== null, 'a commit needs the facts of the table it was written for');
+  const { batch } = committing.written;
+  const decision = decideCommit(metadata, state.facts, state.settings.identity, batch);
+  switch (decision.kind) {
+    case 'stop':
+      return fail(state, decision.error, inputs);
+    case 'already-committed':
+      return committed(state, committing, inputs, 'found');
+    case 'send': {
+      // Iceberg refuses a snapshot older than its table, and this machine's clock may lag behind the last writer's.
+      const timestampMs = [BigInt(inputs.nowMs), metadata.lastUpdatedMs, decision.parent?.timestampMs ?? 0n]
+        .reduce((latest, time) => (time > latest ? time : latest));
+      const base = { metadata, head: decision.head, parent: decision.parent };
+      return stay(
+        { ...state, committing: { ...committing, step: 'listing', base } },
+        { kind: 'write-list', epoch: state.epoch, attempt: committing.attempt, base, written: committing.written, timestampMs },
+      );
+    }
+  }
+}
+
+export function onListWritten(state: SinkState, attempt: number, snapshot: Snapshot): Step {
+  const committing = expectStep(state, 'listing');
+  invariant(committing.attempt === attempt && committing.base !== null, 'a manifest list of another attempt');
+  const { head, metadata } = committing.base;
+  return stay(
+    { ...state, committing: { ...committing, step: 'posting', base: null } },
+    { kind: 'post', epoch: state.epoch, attempt, tableUuid: metadata.tableUuid, head, snapshot },
+  );
+}
+
+export function onCommitAnswer(state: SinkState, outcome: CommitOutcome, inputs: StepInputs): Step {
+  const committing = expectStep(state, 'posting');
+  switch (outcome.kind) {
+    case 'committed':
+      return committed(state, committing, inputs, 'answered');
+    case 'conflict':
+      return again(state, committing, inputs, 'conflict', outcome.message, 0);
+    case 'unknown':
+      return again(state, committing, inputs, 'unknown', outcome.message, 0);
+    case 'refused':
+      // Even a definite refusal of this request says nothing of earlier ones; files stay for orphan clean-up.
+      if (outcome.error.disposition === 'halt') return fail(state, outcome.error, inputs);
+      return again(state, committing, inputs, outcome.error.code, outcome.error.message, outcome.error.detail.retryAfterMs ?? 0);
+  }
+}
+
+/** Loading or listing failed: nothing was sent, so the same attempt may simply begin again, unless the cause is final. */
+export function onCommitEffectFailed(state: SinkState, error: SinkError, inputs: StepInputs): Step {
+  if (state.committing === null || error.disposition === 'halt' || error.disposition === 'restart') return fail(state, error, inputs);
+  return again({ ...state, lastError: error }, state.committing, inputs, error.code, error.message, error.detail.retryAfterMs ?? 0);
+}
+
+function again(state: SinkState, committing: Committing, inputs: StepInputs, cause: string, message: string, retryAfterMs: number): Step {
+  if (state.phase === 'stopping') return end(state, 'stopped', null);
+  const delayMs = backoffMs(COMMIT_BACKOFF, committing.attempt, inputs.fraction, retryAfterMs);
+  const note: Effect = {
+    kind: 'note',
+    level: 'warn',
+    event: 'commit-retry',
+    fields: { cause, message, span: formatSpan(committing.written.batch.span), attempt: committing.attempt, delayMs },
+  };
+  return stay(
+    { ...state, committing: { ...committing, attempt: committing.attempt + 1, step: 'waiting', base: null } },
+    note,
+    { kind: 'set-timer', epoch: state.epoch, timer: 'commit-retry', delayMs },
+  );
+}
+
+export function onCommitRetryTimer(state: SinkState): Step {
+  const committing = expectStep(state, 'waiting');
+  return stay(
+    { ...state, committing: { ...committing, step: 'loading' } },
+    { kind: 'load-table', epoch: state.epoch, purpose: 'commit' },
+  );
+}
+
+function committed(state: SinkState, committing: Committing, inputs: StepInputs, how: 'answered' | 'found'): Step {
+  const { batch, added } = committing.written;
+  const next: SinkState = {
+    ...state,
+    committing: null,
+    committed: batch.span.upper,
+    lastCommitMs: inputs.nowMs,
+    failures: 0,
+    lastError: state.phase === 'draining' ? state.lastError : null,
+  };
+  return stay(next, { kind: 'committed', batch, added, attempts: committing.attempt, how });
+}
+
+function expectStep(state: SinkState, step: Committing['step']): Committing {
+  invariant(state.committing !== null && state.committing.step === step, `the commit is not at ${step}`);
+  return state.committing;
+}

@@ -1,0 +1,101 @@
+/** The machine's state: immutable, plain, and all there is to know about a sink's situation. */
+import type { StashFacts } from '../batch/stash.ts';
+import type { TableFacts } from '../commit/decide.ts';
+import type { SinkError } from '../errors.ts';
+import type { Relation } from '../relation/relation.ts';
+import type { Frontier } from '../time/frontier.ts';
+import type { Timestamp } from '../time/timestamp.ts';
+import type { WritePlan } from '../write/plan.ts';
+import type { Batch, CommitBase, SinkSettings, WrittenBatch } from './effects.ts';
+
+export type Phase =
+  | 'created'
+  /** Asking Materialize for the relation. */
+  | 'discovering'
+  /** Loading, and where needed creating, the table. */
+  | 'opening'
+  | 'running'
+  /** The source is gone; sealed batches are finished before the restart. */
+  | 'draining'
+  | 'backing-off'
+  | 'stopping'
+  | 'stopped'
+  | 'complete'
+  | 'halted';
+
+export interface Committing {
+  readonly written: WrittenBatch;
+  readonly attempt: number;
+  readonly step: 'loading' | 'listing' | 'posting' | 'waiting';
+  readonly base: CommitBase | null;
+}
+
+export interface SinkState {
+  readonly settings: SinkSettings;
+  readonly phase: Phase;
+  readonly epoch: number;
+  /** Failures in a row without a commit or progress in between: the exponent of the back-off. */
+  readonly failures: number;
+  /** False once a snapshot turned out to hold retractions: it is then stashed and consolidated instead. */
+  readonly streamSnapshot: boolean;
+  readonly relation: Relation | null;
+  readonly plan: WritePlan | null;
+  readonly facts: TableFacts | null;
+  /** The table's frontier as far as this sink knows; null while nothing is committed. */
+  readonly committed: Frontier | null;
+  /** Upper of the newest batch made, committed or still in the pipeline. */
+  readonly lower: Frontier | null;
+  readonly asOf: Timestamp | null;
+  readonly observed: Frontier | null;
+  readonly stash: StashFacts;
+  /** The batch that the snapshot is streamed into while its span is still open. */
+  readonly stream: { readonly ordinal: number; readonly snapshotId: bigint } | null;
+  readonly writing: Batch | null;
+  readonly ready: WrittenBatch | null;
+  readonly committing: Committing | null;
+  readonly nextOrdinal: number;
+  readonly lastSealMs: number;
+  readonly lastCommitMs: number | null;
+  readonly heartbeatTimerSet: boolean;
+  readonly sourceClosed: boolean;
+  /** Why the sink is not running as it should; null when all is well. */
+  readonly lastError: SinkError | null;
+}
+
+export const EMPTY_STASH: StashFacts = { rowCount: 0, heldBytes: 0, minTime: null };
+
+export function initialState(settings: SinkSettings): SinkState {
+  return {
+    settings,
+    phase: 'created',
+    epoch: 0,
+    failures: 0,
+    streamSnapshot: true,
+    relation: null,
+    plan: null,
+    facts: null,
+    committed: null,
+    lastCommitMs: null,
+    lastError: null,
+    ...clearedEpoch(),
+  };
+}
+
+/** What does not survive from one epoch to the next. */
+export function clearedEpoch(): Pick<SinkState, 'lower' | 'asOf' | 'observed' | 'stash' | 'stream' | 'writing' | 'ready'
+  | 'committing' | 'nextOrdinal' | 'lastSealMs' | 'heartbeatTimerSet' | 'sourceClosed'> {
+  return {
+    lower: null,
+    asOf: null,
+    observed: null,
+    stash: EMPTY_STASH,
+    stream: null,
+    writing: null,
+    ready: null,
+    committing: null,
+    nextOrdinal: 0,
+    lastSealMs: 0,
+    heartbeatTimerSet: false,
+    sourceClosed: false,
+  };
+}

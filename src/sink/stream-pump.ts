@@ -1,0 +1,102 @@
+/**
+ * The initial snapshot on its way into files while it arrives: rows in as fast as the source sends them, out as fast as
+ * the encoder takes them. What lies between is held in memory up to a bound and on disk beyond it, because the
+ * source must never be made to wait: Materialize drops a client that reads too slowly.
+ *
+ * Order does not matter (the rows of one span are a multiset), so memory is drained before disk.
+ */
+import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
+import type { RowGroup, SpillStore } from './ports.ts';
+
+export class StreamPump {
+  readonly #spill: SpillStore;
+  readonly #write: (group: RowGroup) => Promise<void>;
+  readonly #heldBytesMax: number;
+  #queue: RowChunk[] = [];
+  #heldBytes = 0;
+  #segment = 0;
+  #segmentChunks = 0;
+  #spilling: Promise<void> = Promise.resolve();
+  #closed = false;
+  #abandoned = false;
+  #wake: (() => void) | null = null;
+  readonly #done: Promise<void>;
+
+  constructor(spill: SpillStore, heldBytesMax: number, write: (group: RowGroup) => Promise<void>) {
+    this.#spill = spill;
+    this.#heldBytesMax = heldBytesMax;
+    this.#write = write;
+    this.#done = this.#run();
+    // The failure is reported by finish(); until someone asks for it, it must not count as unhandled.
+    this.#done.catch(() => undefined);
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  push(chunk: RowChunk): void {
+    if (this.#abandoned) return;
+    const bytes = chunkBytes(chunk);
+    this.#heldBytes += bytes;
+    if (this.#heldBytes <= this.#heldBytesMax) {
+      this.#queue.push(chunk);
+    } else {
+      const partition = `stream-${this.#segment}`;
+      this.#segmentChunks++;
+      this.#spilling = this.#spilling.then(() => this.#spill.append(partition, chunk)).then(() => {
+        this.#heldBytes -= bytes;
+      });
+      this.#spilling.catch(() => undefined);
+    }
+    this.#wake?.();
+  }
+
+  /** No more rows; resolves when the encoder has taken all of them, rejects with the first failure. */
+  async finish(): Promise<void> {
+    this.#closed = true;
+    this.#wake?.();
+    await this.#done;
+  }
+
+  abandon(): void {
+    this.#abandoned = true;
+    this.#queue = [];
+    this.#wake?.();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#abandoned) {
+      const chunk = this.#queue.shift();
+      if (chunk !== undefined) {
+        await this.#give(chunk);
+        this.#heldBytes -= chunkBytes(chunk);
+      } else if (this.#segmentChunks > 0) {
+        await this.#drainSegment();
+      } else if (this.#closed) {
+        return;
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        this.#wake = null;
+      }
+    }
+  }
+
+  async #drainSegment(): Promise<void> {
+    const partition = `stream-${this.#segment}`;
+    this.#segment++;
+    this.#segmentChunks = 0;
+    await this.#spilling;
+    for await (const chunk of this.#spill.read(partition)) {
+      if (this.#abandoned) return;
+      await this.#give(chunk);
+    }
+    await this.#spill.remove(partition);
+  }
+
+  async #give(chunk: RowChunk): Promise<void> {
+    await this.#write({ chunks: [chunk], consolidate: false });
+  }
+}
