@@ -1,0 +1,140 @@
+/**
+ * Materialize as a Source: looks the relation up, and subscribes to it over a connection of its own.
+ *
+ * `pg` logs in; then its socket is taken over. From there on pg sees nothing: the bytes go straight into the
+ * subscription stream, in the socket's own callback, so that no row passes a queue or becomes an object. The socket is
+ * never paused: what can't be held goes to disk (batch/), because a server whose client stops reading drops the
+ * SUBSCRIBE. During a COPY Materialize reads nothing from its client; only an end of the socket stops it.
+ */
+import type { Client } from 'pg';
+
+import type { QualifiedName } from '../definition/definitions.ts';
+import { SinkError } from '../errors.ts';
+import type { Relation } from '../relation/relation.ts';
+import type { Source, SourceEvent, SubscribeRequest, Subscription } from '../sink/ports.ts';
+import { quoteIdentifier, subscribeSql } from '../subscribe/subscribe-sql.ts';
+import { createSubscriptionStream } from '../subscribe/subscription-stream.ts';
+import {
+  type MaterializeAddress,
+  type Session,
+  connect,
+  destroyClient,
+  queryText,
+  socketOf,
+} from './materialize-connect.ts';
+import { discoverRelation } from './materialize-discovery.ts';
+
+export interface MaterializeSourceConfig extends MaterializeAddress {
+  readonly relationName: QualifiedName;
+  /** The cluster of catalog look-ups; a subscription names its own. */
+  readonly cluster: string | null;
+}
+
+/** A Source on one Materialize relation. Nothing is opened before the first call. */
+export function createMaterializeSource(config: MaterializeSourceConfig): Source {
+  /** Every client that may hold a socket, also those still connecting: `close` ends them all. */
+  const clients = new Set<Client>();
+  const subscriptions = new Set<Subscription>();
+  let isClosed = false;
+
+  async function open(cluster: string | null): Promise<Session> {
+    assertOpen();
+    const session = await connect(config, (client) => {
+      clients.add(client);
+      client.once('end', () => clients.delete(client));
+    });
+    try {
+      assertOpen();
+      if (cluster !== null) await queryText(session, `SET cluster = ${quoteIdentifier(cluster)}`);
+      return session;
+    } catch (thrown) {
+      destroyClient(session.client);
+      throw thrown;
+    }
+  }
+
+  function assertOpen(): void {
+    if (isClosed) throw new SinkError('source-disconnected', 'The source was closed.');
+  }
+
+  async function discover(): Promise<Relation> {
+    const session = await open(config.cluster);
+    try {
+      return await discoverRelation(session, config.relationName);
+    } finally {
+      destroyClient(session.client);
+    }
+  }
+
+  async function subscribe(request: SubscribeRequest, onEvent: (event: SourceEvent) => void): Promise<Subscription> {
+    const session = await open(request.cluster);
+    const subscription = startSubscription(session, request, onEvent);
+    subscriptions.add(subscription);
+    session.client.once('end', () => subscriptions.delete(subscription));
+    return subscription;
+  }
+
+  async function close(): Promise<void> {
+    isClosed = true;
+    // Subscriptions first: they must fall silent before their sockets go.
+    await Promise.all([...subscriptions].map((subscription) => subscription.close()));
+    await Promise.all([...clients].map(destroyed));
+  }
+
+  return { discover, subscribe, close };
+}
+
+/** Destroys the client's socket and resolves when it is gone. */
+function destroyed(client: Client): Promise<void> {
+  const socket = socketOf(client);
+  return new Promise((resolve) => {
+    if (socket.closed) {
+      resolve();
+      return;
+    }
+    socket.once('close', () => resolve());
+    socket.destroy();
+  });
+}
+
+/** Takes the idle session's socket over, sends the SUBSCRIBE, and feeds what comes back into the stream. */
+function startSubscription(
+  session: Session,
+  request: SubscribeRequest,
+  onEvent: (event: SourceEvent) => void,
+): Subscription {
+  const { relation } = request;
+  const socket = socketOf(session.client);
+  const shape = { columnCount: relation.columns.length, keyColumns: request.keyColumns };
+  const stream = createSubscriptionStream(shape, onEvent);
+  if (socket.destroyed) throw new SinkError('source-disconnected', 'The connection ended before the SUBSCRIBE was sent.');
+  // pg's parser is the only listener of data. Its other listeners stay: they see to it that an error of the socket
+  // has a listener, and the session is idle, so no query of theirs can fail.
+  socket.removeAllListeners('data');
+  socket.on('data', (chunk: Buffer) => {
+    stream.push(chunk);
+    if (stream.isOver()) socket.destroy();
+  });
+  socket.on('end', () => stream.disconnected('the server closed it'));
+  socket.on('error', (error: NodeJS.ErrnoException) => stream.disconnected(error.code ?? error.message));
+  socket.on('close', () => stream.disconnected('the socket was closed'));
+  socket.setNoDelay(true);
+  const statement = { ...request, database: relation.database, schema: relation.schema, name: relation.name };
+  socket.write(queryMessage(subscribeSql(statement)));
+  return {
+    async close() {
+      stream.stop();
+      await destroyed(session.client);
+    },
+  };
+}
+
+/** A simple Query message: 'Q', length, the text, a zero byte. */
+function queryMessage(sql: string): Buffer {
+  const text = Buffer.from(sql, 'utf8');
+  const message = Buffer.alloc(text.length + 6);
+  message.writeUInt8(0x51, 0);
+  message.writeInt32BE(text.length + 5, 1);
+  text.copy(message, 5);
+  return message;
+}
