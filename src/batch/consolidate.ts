@@ -1,0 +1,246 @@
+/**
+ * The net change of a span. Rows of any times come in, in any order; out go the rows that are there more often
+ * at the end than at the start, and one delete for each key that lost a row.
+ *
+ * A relation is a multiset and a change is an addition to it, so the net change of a row is the sum of its diffs
+ * whatever happened in between: changed and changed back is zero and leaves nothing. Rows are equal when their
+ * COPY text is, since Materialize writes equal values equally; hashes only find candidates, bytes decide.
+ *
+ * Everything is typed arrays sized by the number of rows (about 26 bytes a row), without an object per row.
+ */
+import { SinkError } from '../errors.ts';
+import type { RowChunk } from './row-chunk.ts';
+
+/** Rows by chunk and index in it. Only the first `length` entries count. */
+export interface RowList {
+  readonly length: number;
+  readonly chunks: Uint32Array;
+  readonly rows: Uint32Array;
+}
+
+export interface NetChange {
+  /** Rows with a net insertion; `copies[i]` is how many of them. */
+  readonly inserts: RowList;
+  readonly copies: Float64Array;
+  /** For each key with a net retraction, one row that has this key. */
+  readonly deletes: RowList;
+}
+
+const TAB = 0x09;
+
+/**
+ * @param chunks all rows of their keys in the span
+ * @param keyColumns indices of the key columns; with none the whole row is the key
+ * Throws row-not-representable if a sum of diffs exceeds 2^53.
+ */
+export function consolidate(chunks: readonly RowChunk[], keyColumns: readonly number[]): NetChange {
+  const distinct = sumDiffs(chunks);
+  let positive = 0;
+  let negative = 0;
+  for (let index = 0; index < distinct.length; index++) {
+    const sum = distinct.sums[index] ?? 0;
+    if (sum > 0) positive += 1;
+    else if (sum < 0) negative += 1;
+  }
+  const inserts = emptyList(positive);
+  const copies = new Float64Array(positive);
+  const retracted = emptyList(negative);
+  let nextInsert = 0;
+  let nextRetracted = 0;
+  for (let index = 0; index < distinct.length; index++) {
+    const sum = distinct.sums[index] ?? 0;
+    if (sum === 0) continue;
+    const list = sum > 0 ? inserts : retracted;
+    const at = sum > 0 ? nextInsert++ : nextRetracted++;
+    list.chunks[at] = distinct.chunks[index] ?? 0;
+    list.rows[at] = distinct.rows[index] ?? 0;
+    if (sum > 0) copies[at] = sum;
+  }
+  return { inserts, copies, deletes: onePerKey(chunks, retracted, keyColumns) };
+}
+
+function emptyList(length: number): RowList {
+  return { length, chunks: new Uint32Array(length), rows: new Uint32Array(length) };
+}
+
+/** A power of two with at least half as many places again as entries: probes stay short. */
+function tableSize(entries: number): number {
+  let size = 16;
+  while (size < entries * 1.5) size *= 2;
+  return size;
+}
+
+interface Distinct {
+  readonly length: number;
+  readonly chunks: Uint32Array;
+  readonly rows: Uint32Array;
+  readonly sums: Float64Array;
+}
+
+/** Each distinct row once, with the sum of its diffs. */
+function sumDiffs(chunks: readonly RowChunk[]): Distinct {
+  const total = chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0);
+  const mask = tableSize(total) - 1;
+  const table = new Int32Array(mask + 1).fill(-1);
+  const foundChunks = new Uint32Array(total);
+  const foundRows = new Uint32Array(total);
+  const hashes = new Int32Array(total);
+  const sums = new Float64Array(total);
+  let length = 0;
+  for (let chunkIndex = 0; chunkIndex < chunks.length; chunkIndex++) {
+    const chunk = chunks[chunkIndex];
+    if (chunk === undefined) continue;
+    const { bytes, ends, rowCount } = chunk;
+    const words = diffWords(chunk);
+    let start = 0;
+    for (let row = 0; row < rowCount; row++) {
+      const end = ends[row] ?? 0;
+      const hash = hashBytes(bytes, start, end);
+      let place = hash & mask;
+      let index = table[place] ?? -1;
+      while (index >= 0) {
+        if (hashes[index] === hash && sameRow(chunks, foundChunks[index] ?? 0, foundRows[index] ?? 0, bytes, start, end)) break;
+        place = (place + 1) & mask;
+        index = table[place] ?? -1;
+      }
+      if (index < 0) {
+        index = length++;
+        table[place] = index;
+        foundChunks[index] = chunkIndex;
+        foundRows[index] = row;
+        hashes[index] = hash;
+      }
+      sums[index] = addDiff(sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
+      start = end;
+    }
+  }
+  return { length, chunks: foundChunks, rows: foundRows, sums };
+}
+
+/** The diffs as pairs of words, low first: a BigInt per row would cost more than the rest of the loop. */
+export function diffWords(chunk: RowChunk): Int32Array {
+  return new Int32Array(chunk.diffs.buffer, chunk.diffs.byteOffset, chunk.rowCount * 2);
+}
+
+/** The diff of two words as a number. Throws row-not-representable beyond 2^53, where numbers are not exact. */
+export function diffNumber(low: number, high: number): number {
+  const diff = high * 0x1_0000_0000 + (low >>> 0);
+  if (!Number.isSafeInteger(diff)) throw tooMany();
+  return diff;
+}
+
+function addDiff(sum: number, low: number, high: number): number {
+  const next = sum + diffNumber(low, high);
+  if (!Number.isSafeInteger(next)) throw tooMany();
+  return next;
+}
+
+function tooMany(): SinkError {
+  return new SinkError('row-not-representable', 'a row changes its multiplicity by more than 2^53');
+}
+
+/** Murmur3's mixing over words of four bytes, unaligned. */
+export function hashBytes(bytes: Uint8Array, start: number, end: number): number {
+  let hash = end - start;
+  let at = start;
+  for (; at + 4 <= end; at += 4) {
+    const word = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
+    hash = mix(hash, word);
+  }
+  let rest = 0;
+  for (; at < end; at++) rest = (rest << 8) | (bytes[at] ?? 0);
+  hash = mix(hash, rest);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2_ae35);
+  return hash ^ (hash >>> 16);
+}
+
+function mix(hash: number, word: number): number {
+  let mixed = Math.imul(word, 0xcc9e_2d51);
+  mixed = Math.imul((mixed << 15) | (mixed >>> 17), 0x1b87_3593);
+  const next = hash ^ mixed;
+  return (Math.imul((next << 13) | (next >>> 19), 5) + 0xe654_6b64) | 0;
+}
+
+function rowStart(chunk: RowChunk, row: number): number {
+  return row === 0 ? 0 : chunk.ends[row - 1] ?? 0;
+}
+
+function sameRow(
+  chunks: readonly RowChunk[], chunkIndex: number, row: number, bytes: Uint8Array, start: number, end: number,
+): boolean {
+  const chunk = chunks[chunkIndex];
+  if (chunk === undefined) return false;
+  return sameBytes(chunk.bytes, rowStart(chunk, row), chunk.ends[row] ?? 0, bytes, start, end);
+}
+
+function sameBytes(
+  left: Uint8Array, leftStart: number, leftEnd: number, right: Uint8Array, rightStart: number, rightEnd: number,
+): boolean {
+  if (leftEnd - leftStart !== rightEnd - rightStart) return false;
+  for (let offset = leftEnd - leftStart - 1; offset >= 0; offset--) {
+    if (left[leftStart + offset] !== right[rightStart + offset]) return false;
+  }
+  return true;
+}
+
+/** The first of the rows of each key. */
+function onePerKey(chunks: readonly RowChunk[], rows: RowList, keyColumns: readonly number[]): RowList {
+  const mask = tableSize(rows.length) - 1;
+  const table = new Int32Array(mask + 1).fill(-1);
+  let length = 0;
+  for (let index = 0; index < rows.length; index++) {
+    const chunkIndex = rows.chunks[index] ?? 0;
+    const row = rows.rows[index] ?? 0;
+    const hash = chunks[chunkIndex]?.keyHashes[row] ?? 0;
+    let place = hash & mask;
+    let found = table[place] ?? -1;
+    while (found >= 0 && !sameKey(chunks, rows, found, chunkIndex, row, hash, keyColumns)) {
+      place = (place + 1) & mask;
+      found = table[place] ?? -1;
+    }
+    if (found >= 0) continue;
+    table[place] = length;
+    // In place: `length` never overtakes `index`.
+    rows.chunks[length] = chunkIndex;
+    rows.rows[length] = row;
+    length += 1;
+  }
+  return { length, chunks: rows.chunks, rows: rows.rows };
+}
+
+function sameKey(
+  chunks: readonly RowChunk[], rows: RowList, found: number, chunkIndex: number, row: number, hash: number,
+  keyColumns: readonly number[],
+): boolean {
+  const left = chunks[rows.chunks[found] ?? 0];
+  const right = chunks[chunkIndex];
+  const leftRow = rows.rows[found] ?? 0;
+  if (left === undefined || right === undefined || left.keyHashes[leftRow] !== hash) return false;
+  const leftStart = rowStart(left, leftRow);
+  const rightStart = rowStart(right, row);
+  const leftEnd = left.ends[leftRow] ?? 0;
+  const rightEnd = right.ends[row] ?? 0;
+  if (keyColumns.length === 0) return sameBytes(left.bytes, leftStart, leftEnd, right.bytes, rightStart, rightEnd);
+  return keyColumns.every((column) => {
+    const leftField = fieldStart(left.bytes, leftStart, leftEnd, column);
+    const rightField = fieldStart(right.bytes, rightStart, rightEnd, column);
+    return sameBytes(
+      left.bytes, leftField, fieldEnd(left.bytes, leftField, leftEnd),
+      right.bytes, rightField, fieldEnd(right.bytes, rightField, rightEnd),
+    );
+  });
+}
+
+/** A raw tab always separates columns: COPY text escapes the others. */
+function fieldStart(bytes: Uint8Array, start: number, end: number, column: number): number {
+  let at = start;
+  for (let left = column; left > 0 && at < end; at++) if (bytes[at] === TAB) left -= 1;
+  return at;
+}
+
+function fieldEnd(bytes: Uint8Array, start: number, end: number): number {
+  let at = start;
+  while (at < end && bytes[at] !== TAB) at += 1;
+  return at;
+}

@@ -1,0 +1,217 @@
+/** Columns of strings, binary and fixed-size binary: text, char, bytea, uuid and all that is kept as text. */
+import { isUtf8 } from 'node:buffer';
+
+import { Binary, type Data, FixedSizeBinary, Utf8, makeData } from 'apache-arrow';
+
+import { type LeafSpec, malformed, unrepresentable } from './column.ts';
+import { FIRST_CAPACITY, Leaf } from './leaf.ts';
+
+/**
+ * `text`: the bytes as they are. `char`: one raw byte that need not be UTF-8, then it has no string form.
+ * `hex`: `\x` and lower-case hex. `uuid`: the hyphenated form, kept as text.
+ */
+export type BytesForm = 'text' | 'char' | 'hex' | 'uuid';
+
+/** Arrow's offsets are signed 32-bit; the file layer ends a batch long before. */
+const MAX_COLUMN_BYTES = 0x7fff_ffff;
+/** Below this a loop beats the call of `set`. */
+const SHORT_COPY = 24;
+
+/** Values looked at when deciding on a dictionary. */
+const DISTINCT_SAMPLE = 2048;
+
+const HEX = new Int8Array(256).fill(-1);
+for (let value = 0; value < 16; value++) HEX[value.toString(16).charCodeAt(0)] = value;
+
+function hexByte(bytes: Uint8Array, at: number): number {
+  const value = ((HEX[bytes[at] ?? 0] ?? -1) << 4) | (HEX[bytes[at + 1] ?? 0] ?? -1);
+  if (value < 0) malformed('a hexadecimal digit expected');
+  return value;
+}
+
+export class BytesColumn extends Leaf {
+  readonly #form: BytesForm;
+  #offsets = new Int32Array(FIRST_CAPACITY + 1);
+  #data = new Uint8Array(FIRST_CAPACITY * 16);
+  #min: Uint8Array | null = null;
+  #max: Uint8Array | null = null;
+
+  constructor(spec: LeafSpec, form: BytesForm) {
+    super(spec);
+    this.#form = form;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    this.reserve();
+    const from = this.#offsets[this.length] ?? 0;
+    if (from + end - start > this.#data.length) this.#growData(from + end - start);
+    if (this.#form === 'char' && !isUtf8(bytes.subarray(start, end))) unrepresentable('not UTF-8, so not a string');
+    if (this.#form === 'uuid' && end - start !== 36) malformed('a uuid of 36 characters expected');
+    const to = this.#form === 'hex' ? this.#copyHex(bytes, start, end, from) : this.#copy(bytes, start, end, from);
+    this.length += 1;
+    this.#offsets[this.length] = to;
+  }
+
+  #copy(bytes: Uint8Array, start: number, end: number, from: number): number {
+    const data = this.#data;
+    if (end - start > SHORT_COPY) {
+      data.set(bytes.subarray(start, end), from);
+      return from + end - start;
+    }
+    let to = from;
+    for (let at = start; at < end; at++) data[to++] = bytes[at] ?? 0;
+    return to;
+  }
+
+  #copyHex(bytes: Uint8Array, start: number, end: number, from: number): number {
+    if (bytes[start] !== 0x5c || bytes[start + 1] !== 0x78 || (end - start) % 2 !== 0) malformed('\\x and hex expected');
+    let to = from;
+    for (let at = start + 2; at < end; at += 2) this.#data[to++] = hexByte(bytes, at);
+    return to;
+  }
+
+  override appendNull(): void {
+    super.appendNull();
+    this.#offsets[this.length] = this.#offsets[this.length - 1] ?? 0;
+  }
+
+  rawBytes(): number {
+    return (this.#offsets[this.length] ?? 0) + this.length * 4;
+  }
+
+  /**
+   * Throws row-malformed territory's ValueFault if a string column is not UTF-8: one check of the whole batch is
+   * an order of magnitude cheaper than one per value, and the wire is UTF-8 by contract.
+   */
+  toArrow(required: boolean): Data {
+    const data = this.#data.subarray(0, this.#offsets[this.length] ?? 0);
+    const valueOffsets = this.#offsets.subarray(0, this.length + 1);
+    const presence = this.presence(required);
+    if (this.type.kind === 'binary') return makeData({ type: new Binary(), data, valueOffsets, ...presence });
+    if (!isUtf8(data)) malformed('text that is not UTF-8');
+    return makeData({ type: new Utf8(), data, valueOffsets, ...presence });
+  }
+
+  protected reserve(): void {
+    if (this.length + 1 < this.#offsets.length) return;
+    const grown = new Int32Array(this.#offsets.length * 2);
+    grown.set(this.#offsets);
+    this.#offsets = grown;
+  }
+
+  #growData(needed: number): void {
+    if (needed > MAX_COLUMN_BYTES) unrepresentable('the values of one batch exceed 2 GiB');
+    const grown = new Uint8Array(Math.min(MAX_COLUMN_BYTES, Math.max(needed, this.#data.length * 2)));
+    grown.set(this.#data);
+    this.#data = grown;
+  }
+
+  /** Whether the first values of the batch repeat so much that a dictionary pays. */
+  hasFewDistinct(): boolean {
+    const sample = Math.min(this.length, DISTINCT_SAMPLE);
+    const seen = new Set<string>();
+    for (let index = 0; index < sample; index++) seen.add(Buffer.from(this.#value(index)).toString('latin1'));
+    return seen.size * 2 < sample;
+  }
+
+  /** The order of UTF-8 bytes is that of code points, so one comparison serves text and binary. */
+  protected observeBounds(): void {
+    if (!this.bounded) return;
+    const nulls = this.validity.nullCount > 0;
+    let min = -1;
+    let max = -1;
+    for (let index = 0; index < this.length; index++) {
+      if (nulls && this.validity.isNull(index)) continue;
+      if (min < 0 || this.#compare(index, min) < 0) min = index;
+      if (max < 0 || this.#compare(index, max) > 0) max = index;
+    }
+    if (min < 0) return;
+    const lower = this.#value(min);
+    const upper = this.#value(max);
+    if (this.#min === null || Buffer.compare(lower, this.#min) < 0) this.#min = lower.slice();
+    if (this.#max === null || Buffer.compare(upper, this.#max) > 0) this.#max = upper.slice();
+  }
+
+  #value(index: number): Uint8Array {
+    return this.#data.subarray(this.#offsets[index], this.#offsets[index + 1]);
+  }
+
+  #compare(left: number, right: number): number {
+    const data = this.#data;
+    let leftAt = this.#offsets[left] ?? 0;
+    let rightAt = this.#offsets[right] ?? 0;
+    const leftEnd = this.#offsets[left + 1] ?? 0;
+    const rightEnd = this.#offsets[right + 1] ?? 0;
+    for (; leftAt < leftEnd && rightAt < rightEnd; leftAt++, rightAt++) {
+      const difference = (data[leftAt] ?? 0) - (data[rightAt] ?? 0);
+      if (difference !== 0) return difference;
+    }
+    return (leftEnd - leftAt) - (rightEnd - rightAt);
+  }
+
+  protected takeBounds(): { lower: Uint8Array; upper: Uint8Array } | null {
+    const bounds = this.#min !== null && this.#max !== null ? { lower: this.#min, upper: this.#max } : null;
+    this.#min = null;
+    this.#max = null;
+    return bounds;
+  }
+}
+
+/** uuid as its 16 bytes: Iceberg's fixed(16) and uuid. parquet-wasm writes both as plain FIXED_LEN_BYTE_ARRAY(16). */
+export class UuidColumn extends Leaf {
+  #data = new Uint8Array(FIRST_CAPACITY * 16);
+  #min: Uint8Array | null = null;
+  #max: Uint8Array | null = null;
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    this.reserve();
+    if (end - start !== 36) malformed('a uuid of 36 characters expected');
+    let to = this.length * 16;
+    for (let at = start; at < end; at += 2) {
+      const group = at - start;
+      if (group === 8 || group === 13 || group === 18 || group === 23) {
+        if (bytes[at] !== 0x2d) malformed('a uuid with hyphens expected');
+        at += 1;
+      }
+      this.#data[to++] = hexByte(bytes, at);
+    }
+    this.length += 1;
+  }
+
+  rawBytes(): number {
+    return this.length * 16;
+  }
+
+  toArrow(required: boolean): Data {
+    const data = this.#data.subarray(0, this.length * 16);
+    return makeData({ type: new FixedSizeBinary(16), data, ...this.presence(required) });
+  }
+
+  protected reserve(): void {
+    if (this.length * 16 < this.#data.length) return;
+    const grown = new Uint8Array(this.#data.length * 2);
+    grown.set(this.#data);
+    this.#data = grown;
+  }
+
+  /**
+   * Iceberg's uuid gets no bounds: Java compares them as signed longs and readers then skip equality deletes that
+   * they should apply. Random ids would prune nothing anyway. fixed(16) is compared by unsigned bytes everywhere.
+   */
+  protected observeBounds(): void {
+    if (!this.bounded || this.type.kind === 'uuid') return;
+    for (let index = 0; index < this.length; index++) {
+      if (this.validity.isNull(index)) continue;
+      const value = this.#data.subarray(index * 16, index * 16 + 16);
+      if (this.#min === null || Buffer.compare(value, this.#min) < 0) this.#min = value.slice();
+      if (this.#max === null || Buffer.compare(value, this.#max) > 0) this.#max = value.slice();
+    }
+  }
+
+  protected takeBounds(): { lower: Uint8Array; upper: Uint8Array } | null {
+    const bounds = this.#min !== null && this.#max !== null ? { lower: this.#min, upper: this.#max } : null;
+    this.#min = null;
+    this.#max = null;
+    return bounds;
+  }
+}

@@ -1,0 +1,157 @@
+/** Columns of 32 and 64 bit integers: int, long, date, time, timestamps. 64 bits are two words, low first. */
+import {
+  type Data, DateDay, Int32, Int64, TimeMicrosecond, TimestampMicrosecond, makeData,
+} from 'apache-arrow';
+
+import type { LeafSpec } from './column.ts';
+import { FIRST_CAPACITY, Leaf } from './leaf.ts';
+import { storeInt64 } from './number-text.ts';
+
+export type ParseInt32 = (bytes: Uint8Array, start: number, end: number) => number;
+export type ParseInt64 = (bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number) => void;
+
+export class Int32Column extends Leaf {
+  readonly #parse: ParseInt32;
+  #values = new Int32Array(FIRST_CAPACITY);
+  #min = 0;
+  #max = 0;
+  #seen = false;
+
+  constructor(spec: LeafSpec, parse: ParseInt32) {
+    super(spec);
+    this.#parse = parse;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    this.appendNumber(this.#parse(bytes, start, end));
+  }
+
+  appendNumber(value: number): void {
+    if (this.length === this.#values.length) this.reserve();
+    this.#values[this.length] = value;
+    this.length += 1;
+  }
+
+  rawBytes(): number {
+    return this.length * 4;
+  }
+
+  toArrow(required: boolean): Data {
+    const data = this.#values.subarray(0, this.length);
+    const presence = this.presence(required);
+    if (this.type.kind === 'date') return makeData({ type: new DateDay(), data, ...presence });
+    return makeData({ type: new Int32(), data, ...presence });
+  }
+
+  protected reserve(): void {
+    if (this.length < this.#values.length) return;
+    const grown = new Int32Array(this.#values.length * 2);
+    grown.set(this.#values);
+    this.#values = grown;
+  }
+
+  protected observeBounds(): void {
+    if (!this.bounded) return;
+    const nulls = this.validity.nullCount > 0;
+    for (let index = 0; index < this.length; index++) {
+      if (nulls && this.validity.isNull(index)) continue;
+      const value = this.#values[index] ?? 0;
+      if (!this.#seen || value < this.#min) this.#min = value;
+      if (!this.#seen || value > this.#max) this.#max = value;
+      this.#seen = true;
+    }
+  }
+
+  protected takeBounds(): { lower: number; upper: number } | null {
+    if (!this.#seen) return null;
+    this.#seen = false;
+    return { lower: this.#min, upper: this.#max };
+  }
+}
+
+export class Int64Column extends Leaf {
+  readonly #parse: ParseInt64;
+  #words = new Int32Array(FIRST_CAPACITY * 2);
+  #min = 0n;
+  #max = 0n;
+  #seen = false;
+
+  constructor(spec: LeafSpec, parse: ParseInt64) {
+    super(spec);
+    this.#parse = parse;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    if (this.length * 2 === this.#words.length) this.reserve();
+    this.#parse(bytes, start, end, this.#words, this.length * 2);
+    this.length += 1;
+  }
+
+  /** A value given as its two words. */
+  appendWords(low: number, high: number): void {
+    this.reserve();
+    this.#words[this.length * 2] = low;
+    this.#words[this.length * 2 + 1] = high;
+    this.length += 1;
+  }
+
+  appendNumber(value: number): void {
+    this.reserve();
+    storeInt64(value, this.#words, this.length * 2);
+    this.length += 1;
+  }
+
+  rawBytes(): number {
+    return this.length * 8;
+  }
+
+  toArrow(required: boolean): Data {
+    const data = new BigInt64Array(this.#words.buffer, 0, this.length);
+    const presence = this.presence(required);
+    switch (this.type.kind) {
+      case 'time': return makeData({ type: new TimeMicrosecond(), data, ...presence });
+      case 'timestamp': return makeData({ type: new TimestampMicrosecond(null), data, ...presence });
+      case 'timestamptz': return makeData({ type: new TimestampMicrosecond('UTC'), data, ...presence });
+      default: return makeData({ type: new Int64(), data, ...presence });
+    }
+  }
+
+  protected reserve(): void {
+    if (this.length * 2 < this.#words.length) return;
+    const grown = new Int32Array(this.#words.length * 2);
+    grown.set(this.#words);
+    this.#words = grown;
+  }
+
+  /** Compares words, so that only the two bounds of a batch become BigInts. */
+  protected observeBounds(): void {
+    if (!this.bounded) return;
+    const words = this.#words;
+    const nulls = this.validity.nullCount > 0;
+    let minAt = -1;
+    let maxAt = -1;
+    for (let index = 0; index < this.length; index++) {
+      if (nulls && this.validity.isNull(index)) continue;
+      if (minAt < 0 || compareWords(words, index, minAt) < 0) minAt = index;
+      if (maxAt < 0 || compareWords(words, index, maxAt) > 0) maxAt = index;
+    }
+    if (minAt < 0) return;
+    const values = new BigInt64Array(words.buffer);
+    const lower = values[minAt] ?? 0n;
+    const upper = values[maxAt] ?? 0n;
+    if (!this.#seen || lower < this.#min) this.#min = lower;
+    if (!this.#seen || upper > this.#max) this.#max = upper;
+    this.#seen = true;
+  }
+
+  protected takeBounds(): { lower: bigint; upper: bigint } | null {
+    if (!this.#seen) return null;
+    this.#seen = false;
+    return { lower: this.#min, upper: this.#max };
+  }
+}
+
+function compareWords(words: Int32Array, left: number, right: number): number {
+  const high = (words[left * 2 + 1] ?? 0) - (words[right * 2 + 1] ?? 0);
+  return high !== 0 ? high : ((words[left * 2] ?? 0) >>> 0) - ((words[right * 2] ?? 0) >>> 0);
+}

@@ -1,0 +1,207 @@
+/** Columns of booleans, floats and decimals. */
+import { Bool, type Data, Decimal, Float32, Float64, makeData } from 'apache-arrow';
+
+import { invariant } from '../../errors.ts';
+import { type LeafSpec, malformed } from './column.ts';
+import { FIRST_CAPACITY, Leaf } from './leaf.ts';
+import { parseDecimal, parseDouble } from './number-text.ts';
+
+/** Arrow keeps booleans as bits. */
+export class BoolColumn extends Leaf {
+  #bits = new Uint8Array(FIRST_CAPACITY);
+  #sawFalse = false;
+  #sawTrue = false;
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    const letter = bytes[start];
+    if (end - start !== 1 || (letter !== 0x74 && letter !== 0x66)) malformed('t or f expected');
+    this.appendBool(letter === 0x74);
+  }
+
+  appendBool(value: boolean): void {
+    this.reserve();
+    const byte = this.length >> 3;
+    const bit = 1 << (this.length & 7);
+    this.#bits[byte] = value ? (this.#bits[byte] ?? 0) | bit : (this.#bits[byte] ?? 0) & ~bit;
+    this.length += 1;
+  }
+
+  rawBytes(): number {
+    return (this.length + 7) >> 3;
+  }
+
+  toArrow(required: boolean): Data {
+    return makeData({ type: new Bool(), data: this.#bits.subarray(0, this.rawBytes()), ...this.presence(required) });
+  }
+
+  protected reserve(): void {
+    if (this.length >> 3 < this.#bits.length) return;
+    const grown = new Uint8Array(this.#bits.length * 2);
+    grown.set(this.#bits);
+    this.#bits = grown;
+  }
+
+  protected observeBounds(): void {
+    for (let index = 0; this.bounded && index < this.length && !(this.#sawFalse && this.#sawTrue); index++) {
+      if (this.validity.isNull(index)) continue;
+      if (((this.#bits[index >> 3] ?? 0) >> (index & 7) & 1) === 1) this.#sawTrue = true;
+      else this.#sawFalse = true;
+    }
+  }
+
+  protected takeBounds(): { lower: boolean; upper: boolean } | null {
+    const bounds = this.#sawFalse || this.#sawTrue ? { lower: !this.#sawFalse, upper: this.#sawTrue } : null;
+    this.#sawFalse = false;
+    this.#sawTrue = false;
+    return bounds;
+  }
+}
+
+/**
+ * float and double. A real goes text -> double -> float: two roundings, yet the right float, because the text is
+ * the shortest one that names it and so lies much nearer to it than to the midpoint where the two could differ.
+ */
+export class FloatColumn extends Leaf {
+  #values: Float32Array | Float64Array;
+  #min = Infinity;
+  #max = -Infinity;
+  #seen = false;
+
+  constructor(spec: LeafSpec) {
+    super(spec);
+    this.#values = spec.type.kind === 'float' ? new Float32Array(FIRST_CAPACITY) : new Float64Array(FIRST_CAPACITY);
+    this.nans = 0;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    if (this.length === this.#values.length) this.reserve();
+    this.#values[this.length] = parseDouble(bytes, start, end);
+    this.length += 1;
+  }
+
+  rawBytes(): number {
+    return this.length * this.#values.BYTES_PER_ELEMENT;
+  }
+
+  toArrow(required: boolean): Data {
+    const presence = this.presence(required);
+    return this.#values instanceof Float32Array
+      ? makeData({ type: new Float32(), data: this.#values.subarray(0, this.length), ...presence })
+      : makeData({ type: new Float64(), data: this.#values.subarray(0, this.length), ...presence });
+  }
+
+  protected reserve(): void {
+    if (this.length < this.#values.length) return;
+    const size = this.#values.length * 2;
+    const grown = this.#values instanceof Float32Array ? new Float32Array(size) : new Float64Array(size);
+    grown.set(this.#values);
+    this.#values = grown;
+  }
+
+  /** NaN is counted and kept out of the bounds, as the spec asks. */
+  protected observeBounds(): void {
+    const nulls = this.validity.nullCount > 0;
+    for (let index = 0; index < this.length; index++) {
+      if (nulls && this.validity.isNull(index)) continue;
+      const value = this.#values[index] ?? 0;
+      if (Number.isNaN(value)) {
+        this.nans = (this.nans ?? 0) + 1;
+        continue;
+      }
+      if (value < this.#min) this.#min = value;
+      if (value > this.#max) this.#max = value;
+      this.#seen = true;
+    }
+  }
+
+  /** -0 and 0 are equal to engines but ordered by the spec: a zero bound takes the sign that covers both. */
+  protected takeBounds(): { lower: number; upper: number } | null {
+    const lower = this.#min === 0 ? -0 : this.#min;
+    const upper = this.#max === 0 ? 0 : this.#max;
+    const bounds = this.#seen && this.bounded ? { lower, upper } : null;
+    this.#min = Infinity;
+    this.#max = -Infinity;
+    this.#seen = false;
+    return bounds;
+  }
+}
+
+/** decimal(p,s) as 128-bit two's complement in four words, low first. */
+export class DecimalColumn extends Leaf {
+  readonly #precision: number;
+  readonly #scale: number;
+  #words = new Int32Array(FIRST_CAPACITY * 4);
+  #min = 0n;
+  #max = 0n;
+  #seen = false;
+
+  constructor(spec: LeafSpec) {
+    super(spec);
+    invariant(spec.type.kind === 'decimal', 'a decimal column has a decimal type');
+    this.#precision = spec.type.precision;
+    this.#scale = spec.type.scale;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    if (this.length * 4 === this.#words.length) this.reserve();
+    parseDecimal(bytes, start, end, this.#precision, this.#scale, this.#words, this.length * 4);
+    this.length += 1;
+  }
+
+  rawBytes(): number {
+    return this.length * 16;
+  }
+
+  toArrow(required: boolean): Data {
+    const type = new Decimal(this.#scale, this.#precision, 128);
+    return makeData({ type, data: new Uint32Array(this.#words.buffer, 0, this.length * 4), ...this.presence(required) });
+  }
+
+  protected reserve(): void {
+    if (this.length * 4 < this.#words.length) return;
+    const grown = new Int32Array(this.#words.length * 2);
+    grown.set(this.#words);
+    this.#words = grown;
+  }
+
+  protected observeBounds(): void {
+    if (!this.bounded) return;
+    const nulls = this.validity.nullCount > 0;
+    let minAt = -1;
+    let maxAt = -1;
+    for (let index = 0; index < this.length; index++) {
+      if (nulls && this.validity.isNull(index)) continue;
+      if (minAt < 0 || this.#compare(index, minAt) < 0) minAt = index;
+      if (maxAt < 0 || this.#compare(index, maxAt) > 0) maxAt = index;
+    }
+    if (minAt < 0) return;
+    const lower = this.#value(minAt);
+    const upper = this.#value(maxAt);
+    if (!this.#seen || lower < this.#min) this.#min = lower;
+    if (!this.#seen || upper > this.#max) this.#max = upper;
+    this.#seen = true;
+  }
+
+  protected takeBounds(): { lower: bigint; upper: bigint } | null {
+    if (!this.#seen) return null;
+    this.#seen = false;
+    return { lower: this.#min, upper: this.#max };
+  }
+
+  #compare(left: number, right: number): number {
+    const words = this.#words;
+    const top = (words[left * 4 + 3] ?? 0) - (words[right * 4 + 3] ?? 0);
+    if (top !== 0) return top;
+    for (let word = 2; word >= 0; word--) {
+      const difference = ((words[left * 4 + word] ?? 0) >>> 0) - ((words[right * 4 + word] ?? 0) >>> 0);
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  }
+
+  #value(index: number): bigint {
+    let value = BigInt(this.#words[index * 4 + 3] ?? 0);
+    for (let word = 2; word >= 0; word--) value = (value << 32n) | BigInt((this.#words[index * 4 + word] ?? 0) >>> 0);
+    return value;
+  }
+}

@@ -1,0 +1,266 @@
+/** Columns that hold any number of items per value: lists, arrays and maps. */
+import { type Data, type List, type Map_, Struct, makeData } from 'apache-arrow';
+
+import { invariant } from '../../errors.ts';
+import {
+  type Column, type LeafColumn, type Slot, appendNullToSlot, appendToSlot, malformed,
+} from './column.ts';
+import type { Int32Column } from './integers.ts';
+import type { BytesColumn } from './bytes.ts';
+import { FIRST_CAPACITY } from './leaf.ts';
+import {
+  CLOSE_BRACE, COMMA, EQUALS, GREATER, OPEN_BRACE, OPEN_BRACKET, QUOTE, Unquoted, isNullWord, plainEnd, quotedEnd,
+  unquotedEnd,
+} from './scan.ts';
+import { Validity } from './validity.ts';
+
+/** Lengths and nulls of values made of items: Arrow's offsets, one more than values. */
+class Offsets {
+  length = 0;
+  readonly validity = new Validity();
+  #ends = new Int32Array(FIRST_CAPACITY + 1);
+
+  /** Ends the value whose items go up to `end`. */
+  push(end: number): void {
+    if (this.length + 1 >= this.#ends.length) {
+      const grown = new Int32Array(this.#ends.length * 2);
+      grown.set(this.#ends);
+      this.#ends = grown;
+    }
+    this.length += 1;
+    this.#ends[this.length] = end;
+  }
+
+  pushNull(end: number): void {
+    this.validity.setNull(this.length);
+    this.push(end);
+  }
+
+  /** Number of items up to the value of that index. */
+  itemsBefore(length: number): number {
+    return this.#ends[length] ?? 0;
+  }
+
+  truncate(length: number): void {
+    this.validity.truncate(length, this.length);
+    this.length = length;
+  }
+
+  reset(): void {
+    this.validity.reset();
+    this.length = 0;
+  }
+
+  toArrow(required: boolean): {
+    length: number; nullCount: number; nullBitmap: Uint8Array | null; valueOffsets: Int32Array;
+  } {
+    const nullCount = required ? 0 : this.validity.nullCount;
+    const nullBitmap = required ? null : this.validity.toBitmap(this.length);
+    return { length: this.length, nullCount, nullBitmap, valueOffsets: this.#ends.subarray(0, this.length + 1) };
+  }
+}
+
+/** `{a,b}`; element NULL is the bare word. */
+export class ListColumn implements Column {
+  readonly shape = 'braced';
+  readonly #type: List;
+  readonly #element: Slot;
+  readonly #offsets = new Offsets();
+  readonly #unquoted = new Unquoted();
+
+  constructor(type: List, element: Slot) {
+    this.#type = type;
+    this.#element = element;
+  }
+
+  get length(): number {
+    return this.#offsets.length;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    if (bytes[start] !== OPEN_BRACE || end - start < 2) malformed('a list opens with a brace');
+    let at = start + 1;
+    if (bytes[at] !== CLOSE_BRACE) {
+      at = this.appendItem(bytes, at, end);
+      while (bytes[at] === COMMA) at = this.appendItem(bytes, at + 1, end);
+    }
+    if (bytes[at] !== CLOSE_BRACE || at + 1 !== end) malformed('a list closes with a brace');
+    this.close();
+  }
+
+  /** Takes one item that starts at `at` and returns the position of what follows it. */
+  appendItem(bytes: Uint8Array, at: number, end: number): number {
+    const element = this.#element;
+    if (bytes[at] === QUOTE) {
+      const next = quotedEnd(bytes, at, end);
+      this.#unquoted.take(bytes, at, next);
+      appendToSlot(element, this.#unquoted.bytes, 0, this.#unquoted.length);
+      return next;
+    }
+    const next = unquotedEnd(element.column.shape, bytes, at, end, COMMA, CLOSE_BRACE);
+    if (isNullWord(bytes, at, next)) appendNullToSlot(element);
+    else if (next === at) malformed('an empty item that is not quoted');
+    else appendToSlot(element, bytes, at, next);
+    return next;
+  }
+
+  /** Ends the value made of the items appended so far. */
+  close(): void {
+    this.#offsets.push(this.#element.column.length);
+  }
+
+  appendNull(): void {
+    this.#offsets.pushNull(this.#element.column.length);
+  }
+
+  truncate(length: number): void {
+    this.#offsets.truncate(length);
+    this.#element.column.truncate(this.#offsets.itemsBefore(length));
+  }
+
+  reset(): void {
+    this.#offsets.reset();
+    this.#element.column.reset();
+  }
+
+  rawBytes(): number {
+    return this.length * 4 + this.#element.column.rawBytes();
+  }
+
+  toArrow(required: boolean): Data {
+    const child = this.#element.column.toArrow(this.#element.required);
+    return makeData({ type: this.#type, child, ...this.#offsets.toArrow(required) });
+  }
+
+  leaves(): readonly LeafColumn[] {
+    return this.#element.column.leaves();
+  }
+}
+
+/**
+ * Parses an array `{{1,2},{3,4}}`, bounds `[2:3]=` in front allowed, into the flat list of its elements and the
+ * number of its dimensions. The elements are never braced themselves: SQL has no arrays of lists or maps.
+ */
+export function appendArray(
+  items: ListColumn, dimensions: Int32Column, bytes: Uint8Array, start: number, end: number,
+): void {
+  let at = start;
+  if (bytes[at] === OPEN_BRACKET) at = plainEnd(bytes, at, end, EQUALS, EQUALS) + 1;
+  if (bytes[at] !== OPEN_BRACE) malformed('an array opens with a brace');
+  let depth = 0;
+  let deepest = 0;
+  let elements = 0;
+  while (at < end) {
+    const byte = bytes[at];
+    if (byte === OPEN_BRACE) {
+      depth += 1;
+      deepest = Math.max(deepest, depth);
+      at += 1;
+    } else if (byte === CLOSE_BRACE) {
+      depth -= 1;
+      at += 1;
+      if (depth === 0) break;
+    } else if (byte === COMMA) {
+      at += 1;
+    } else {
+      at = items.appendItem(bytes, at, end);
+      elements += 1;
+    }
+  }
+  if (depth !== 0 || at !== end) malformed('the braces of an array do not match');
+  items.close();
+  dimensions.appendNumber(elements === 0 ? 0 : deepest);
+}
+
+/** `{a=>1,b=>2}`; keys are text and never NULL, a value NULL is the bare word. */
+export class MapColumn implements Column {
+  readonly shape = 'braced';
+  readonly #type: Map_;
+  readonly #key: BytesColumn;
+  readonly #value: Slot;
+  readonly #offsets = new Offsets();
+  readonly #unquoted = new Unquoted();
+
+  constructor(type: Map_, key: BytesColumn, value: Slot) {
+    this.#type = type;
+    this.#key = key;
+    this.#value = value;
+  }
+
+  get length(): number {
+    return this.#offsets.length;
+  }
+
+  append(bytes: Uint8Array, start: number, end: number): void {
+    if (bytes[start] !== OPEN_BRACE || end - start < 2) malformed('a map opens with a brace');
+    let at = start + 1;
+    if (bytes[at] !== CLOSE_BRACE) {
+      at = this.#appendEntry(bytes, at, end);
+      while (bytes[at] === COMMA) at = this.#appendEntry(bytes, at + 1, end);
+    }
+    if (bytes[at] !== CLOSE_BRACE || at + 1 !== end) malformed('a map closes with a brace');
+    this.#offsets.push(this.#key.length);
+  }
+
+  #appendEntry(bytes: Uint8Array, at: number, end: number): number {
+    const arrow = this.#appendKey(bytes, at, end);
+    if (bytes[arrow] !== EQUALS || bytes[arrow + 1] !== GREATER) malformed('=> expected behind a key');
+    const start = arrow + 2;
+    if (bytes[start] === QUOTE) {
+      const next = quotedEnd(bytes, start, end);
+      this.#unquoted.take(bytes, start, next);
+      appendToSlot(this.#value, this.#unquoted.bytes, 0, this.#unquoted.length);
+      return next;
+    }
+    const next = unquotedEnd(this.#value.column.shape, bytes, start, end, COMMA, CLOSE_BRACE);
+    if (isNullWord(bytes, start, next)) appendNullToSlot(this.#value);
+    else if (next === start) malformed('an empty value that is not quoted');
+    else appendToSlot(this.#value, bytes, start, next);
+    return next;
+  }
+
+  #appendKey(bytes: Uint8Array, at: number, end: number): number {
+    if (bytes[at] !== QUOTE) {
+      const next = plainEnd(bytes, at, end, EQUALS, EQUALS);
+      this.#key.append(bytes, at, next);
+      return next;
+    }
+    const next = quotedEnd(bytes, at, end);
+    this.#unquoted.take(bytes, at, next);
+    this.#key.append(this.#unquoted.bytes, 0, this.#unquoted.length);
+    return next;
+  }
+
+  appendNull(): void {
+    this.#offsets.pushNull(this.#key.length);
+  }
+
+  truncate(length: number): void {
+    this.#offsets.truncate(length);
+    const entries = this.#offsets.itemsBefore(length);
+    this.#key.truncate(entries);
+    this.#value.column.truncate(entries);
+  }
+
+  reset(): void {
+    this.#offsets.reset();
+    this.#key.reset();
+    this.#value.column.reset();
+  }
+
+  rawBytes(): number {
+    return this.length * 4 + this.#key.rawBytes() + this.#value.column.rawBytes();
+  }
+
+  toArrow(required: boolean): Data {
+    const children = [this.#key.toArrow(true), this.#value.column.toArrow(this.#value.required)];
+    const entries = this.#type.children[0]?.type;
+    invariant(entries instanceof Struct, 'a map holds a struct of entries');
+    const child = makeData({ type: entries, length: this.#key.length, nullCount: 0, nullBitmap: null, children });
+    return makeData({ type: this.#type, child, ...this.#offsets.toArrow(required) });
+  }
+
+  leaves(): readonly LeafColumn[] {
+    return [...this.#key.leaves(), ...this.#value.column.leaves()];
+  }
+}

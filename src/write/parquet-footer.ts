@@ -1,0 +1,153 @@
+/**
+ * What the sink needs to know of a finished Parquet file, read back from its footer: rows, row group offsets and
+ * bytes per column. It is also the check on the encoder: a stream that broke off still leaves a valid, shorter
+ * file behind, and only the row count tells.
+ *
+ * The footer is Thrift's compact protocol; structs are read into maps by field id, unknown fields included, so a
+ * newer writer doesn't break it (parquet-format: `parquet.thrift`).
+ */
+import { invariant } from '../errors.ts';
+
+export interface ParquetFooter {
+  readonly rowCount: number;
+  /** Where each row group starts, ascending. */
+  readonly splitOffsets: readonly bigint[];
+  /** Compressed bytes per leaf, by field id. */
+  readonly columnSizes: ReadonlyMap<number, bigint>;
+}
+
+type ThriftValue = number | boolean | Uint8Array | readonly ThriftValue[] | ThriftStruct;
+type ThriftStruct = ReadonlyMap<number, ThriftValue>;
+
+/** Throws invariant-broken if the bytes are not a whole Parquet file. */
+export function readFooter(file: Uint8Array): ParquetFooter {
+  const tail = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  invariant(file.length > 12 && tail.getUint32(file.length - 4, false) === 0x50415231, 'a Parquet file ends with PAR1');
+  const length = tail.getUint32(file.length - 8, true);
+  invariant(length <= file.length - 12, 'the footer lies within the file');
+  const metadata = new ThriftReader(file.subarray(file.length - 8 - length, file.length - 8)).struct();
+  const leafIds = leafFieldIds(list(metadata, 2));
+  const columnSizes = new Map<number, bigint>();
+  const splitOffsets = list(metadata, 4).map((rowGroup) => {
+    const columns = list(asStruct(rowGroup), 1).map((column) => asStruct(asStruct(column).get(3)));
+    columns.forEach((column, index) => {
+      const id = leafIds[index];
+      if (id !== undefined) columnSizes.set(id, (columnSizes.get(id) ?? 0n) + BigInt(number(column, 7)));
+    });
+    const first = columns[0];
+    invariant(first !== undefined, 'a row group has a column');
+    const dictionary = first.get(11);
+    return BigInt(typeof dictionary === 'number' ? dictionary : number(first, 9));
+  });
+  return { rowCount: number(metadata, 3), splitOffsets, columnSizes };
+}
+
+/** Column chunks stand in the order of the schema's leaves, which are the elements without children. */
+function leafFieldIds(elements: readonly ThriftValue[]): readonly (number | undefined)[] {
+  return elements.map(asStruct).filter((element) => !element.has(5)).map((element) => {
+    const id = element.get(9);
+    return typeof id === 'number' ? id : undefined;
+  });
+}
+
+function asStruct(value: ThriftValue | undefined): ThriftStruct {
+  invariant(value instanceof Map, 'a struct in the footer');
+  return value;
+}
+
+function list(struct: ThriftStruct, id: number): readonly ThriftValue[] {
+  const value = struct.get(id);
+  invariant(Array.isArray(value), 'a list in the footer');
+  return value as readonly ThriftValue[];
+}
+
+function number(struct: ThriftStruct, id: number): number {
+  const value = struct.get(id);
+  invariant(typeof value === 'number', 'a number in the footer');
+  return value;
+}
+
+/** Types of the compact protocol. */
+const TRUE = 1;
+const FALSE = 2;
+const BYTE = 3;
+const DOUBLE = 7;
+const BINARY = 8;
+const LIST = 9;
+const SET = 10;
+const STRUCT = 12;
+
+class ThriftReader {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  struct(): ThriftStruct {
+    const fields = new Map<number, ThriftValue>();
+    let id = 0;
+    for (;;) {
+      const header = this.#byte();
+      if (header === 0) return fields;
+      const delta = header >> 4;
+      id = delta === 0 ? this.#zigzag() : id + delta;
+      fields.set(id, this.#value(header & 0x0f));
+    }
+  }
+
+  #value(type: number): ThriftValue {
+    switch (type) {
+      case TRUE: return true;
+      case FALSE: return false;
+      case BYTE: return this.#byte();
+      case DOUBLE: return this.#take(8);
+      case BINARY: return this.#take(this.#varint());
+      case LIST:
+      case SET:
+        return this.#list();
+      case STRUCT: return this.struct();
+      default:
+        invariant(type === 4 || type === 5 || type === 6, 'the footer has only types of the compact protocol');
+        return this.#zigzag();
+    }
+  }
+
+  #list(): readonly ThriftValue[] {
+    const header = this.#byte();
+    const size = header >> 4 === 15 ? this.#varint() : header >> 4;
+    const type = header & 0x0f;
+    // Inside of lists a boolean has a byte of its own.
+    return Array.from({ length: size }, () => (type === TRUE || type === FALSE ? this.#byte() === TRUE : this.#value(type)));
+  }
+
+  #byte(): number {
+    const byte = this.#bytes[this.#at];
+    invariant(byte !== undefined, 'the footer is complete');
+    this.#at += 1;
+    return byte;
+  }
+
+  #take(length: number): Uint8Array {
+    const taken = this.#bytes.subarray(this.#at, this.#at + length);
+    invariant(taken.length === length, 'the footer is complete');
+    this.#at += length;
+    return taken;
+  }
+
+  /** Sizes and offsets stay below 2^53. */
+  #varint(): number {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = this.#byte();
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  #zigzag(): number {
+    const value = this.#varint();
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+}

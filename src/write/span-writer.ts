@@ -1,0 +1,207 @@
+/**
+ * The rows of one span become files of one snapshot. Upsert: data files with all columns, and equality-delete
+ * files with the key columns only. Append: data files that hold every change with its diff and time.
+ *
+ * Why one snapshot may hold both: an equality delete applies to data of smaller sequence numbers only (spec,
+ * "Scan Planning"), so the deletes of this snapshot remove what earlier ones held and never its own rows.
+ */
+import { type NetChange, type RowList, consolidate, diffNumber, diffWords } from '../batch/consolidate.ts';
+import type { RowChunk } from '../batch/row-chunk.ts';
+import { SinkError, invariant } from '../errors.ts';
+import type { NestedField } from '../iceberg/types.ts';
+import { type NullingPolicy, type Slot } from './columns/column.ts';
+import { Int32Column, Int64Column } from './columns/integers.ts';
+import { makeSlot } from './columns/make-column.ts';
+import { RowDecoder } from './copy-row.ts';
+import type { WritePlan } from './plan.ts';
+import { type TableFile, type WrittenFile, openTableFile } from './table-file.ts';
+import { DIFF_COLUMN, TIMESTAMP_COLUMN } from './table-plan.ts';
+
+export interface SpanSummary {
+  readonly dataRows: number;
+  readonly deletedKeys: number;
+  readonly nulledValues: number;
+}
+
+export interface SpanWriter {
+  /** With `consolidate` the chunks hold every row of their keys in the span. Not to be called while one runs. */
+  write(chunks: readonly RowChunk[], consolidate: boolean): Promise<void>;
+  finish(): Promise<SpanSummary>;
+  abort(): void;
+}
+
+interface Output {
+  readonly file: TableFile;
+  readonly decoder: RowDecoder;
+}
+
+/**
+ * Files come out through `emit` as they fill and during `finish`; none without a row.
+ * Rejects with row-not-representable, row-malformed, snapshot-not-insert-only or encode-failed.
+ */
+export function openSpanWriter(plan: WritePlan, emit: (file: WrittenFile) => Promise<void>): SpanWriter {
+  const policy: NullingPolicy = { enabled: plan.rowErrorPolicy === 'null', count: 0 };
+  return plan.mode === 'append' ? appendWriter(plan, policy, emit) : upsertWriter(plan, policy, emit);
+}
+
+function upsertWriter(
+  plan: WritePlan, policy: NullingPolicy, emit: (file: WrittenFile) => Promise<void>,
+): SpanWriter {
+  const data = openOutput(plan, policy, plan.columns.map((_, index) => index), 'data', emit);
+  const deletes = openOutput(plan, policy, plan.keyColumns, 'equality-deletes', emit);
+  return {
+    async write(chunks, whole) {
+      if (!whole) {
+        await writeInserts(plan, data, chunks);
+        return;
+      }
+      const change: NetChange = consolidate(chunks, plan.keyColumns);
+      await writeRows(deletes, chunks, change.deletes, null);
+      await writeRows(data, chunks, change.inserts, change.copies);
+    },
+    async finish() {
+      await data.file.finish();
+      await deletes.file.finish();
+      return { dataRows: data.file.rowCount(), deletedKeys: deletes.file.rowCount(), nulledValues: policy.count };
+    },
+    abort() {
+      data.file.abort();
+      deletes.file.abort();
+    },
+  };
+}
+
+/** A file with some of the relation's columns, its fields in the order of the table. */
+function openOutput(
+  plan: WritePlan, policy: NullingPolicy, columns: readonly number[], content: 'data' | 'equality-deletes',
+  emit: (file: WrittenFile) => Promise<void>,
+): Output {
+  const slots: (Slot | null)[] = plan.columns.map(() => null);
+  const byId = new Map<number, Slot>();
+  for (const index of columns) {
+    const column = plan.columns[index];
+    invariant(column !== undefined, 'a write plan has every column it names');
+    const slot = makeSlot(column.sqlType, column.field, policy);
+    slots[index] = slot;
+    byId.set(column.field.id, slot);
+  }
+  const fields = plan.schema.fields.filter((field) => byId.has(field.id));
+  const equalityFieldIds = content === 'data' ? [] : columns.map((index) => plan.columns[index]?.field.id ?? 0);
+  const file = openTableFile({ plan, content, fields, slots: slotsOf(fields, byId), equalityFieldIds, emit });
+  return { file, decoder: new RowDecoder(plan, slots) };
+}
+
+function slotsOf(fields: readonly NestedField[], byId: ReadonlyMap<number, Slot>): readonly Slot[] {
+  return fields.map((field) => {
+    const slot = byId.get(field.id);
+    invariant(slot !== undefined, `a column is written into field ${field.id}`);
+    return slot;
+  });
+}
+
+async function writeRows(
+  output: Output, chunks: readonly RowChunk[], rows: RowList, copies: Float64Array | null,
+): Promise<void> {
+  for (let index = 0; index < rows.length; index++) {
+    const chunk = chunks[rows.chunks[index] ?? 0];
+    invariant(chunk !== undefined, 'a surviving row lies in one of the chunks');
+    const row = rows.rows[index] ?? 0;
+    const start = row === 0 ? 0 : chunk.ends[row - 1] ?? 0;
+    const end = chunk.ends[row] ?? 0;
+    const times = copies === null ? 1 : copies[index] ?? 0;
+    for (let copy = 0; copy < times; copy++) {
+      output.decoder.append(chunk.bytes, start, end);
+      if (output.file.countRow(end - start)) await output.file.flush();
+    }
+  }
+}
+
+/**
+ * The streamed snapshot: rows go out as they come, nothing is held. That is only right while nothing is
+ * retracted, so a diff that is not positive stops the span before anything of it can be committed.
+ */
+async function writeInserts(plan: WritePlan, output: Output, chunks: readonly RowChunk[]): Promise<void> {
+  for (const chunk of chunks) {
+    const words = diffWords(chunk);
+    let start = 0;
+    for (let row = 0; row < chunk.rowCount; row++) {
+      const end = chunk.ends[row] ?? 0;
+      const copies = diffNumber(words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
+      if (copies <= 0) {
+        throw new SinkError('snapshot-not-insert-only', `relation ${plan.relationName}: the snapshot retracts a row`);
+      }
+      for (let copy = 0; copy < copies; copy++) {
+        output.decoder.append(chunk.bytes, start, end);
+        if (output.file.countRow(end - start)) await output.file.flush();
+      }
+      start = end;
+    }
+  }
+}
+
+function appendWriter(
+  plan: WritePlan, policy: NullingPolicy, emit: (file: WrittenFile) => Promise<void>,
+): SpanWriter {
+  const slots = plan.columns.map((column) => makeSlot(column.sqlType, column.field, policy));
+  const byId = new Map(plan.columns.flatMap((column, index) => {
+    const slot = slots[index];
+    return slot === undefined ? [] : [[column.field.id, slot] as const];
+  }));
+  const diffField = systemField(plan, DIFF_COLUMN);
+  const timeField = systemField(plan, TIMESTAMP_COLUMN);
+  const diff = new Int32Column({ fieldId: diffField.id, type: { kind: 'int' }, bounded: true }, notFromText);
+  const time = new Int64Column({ fieldId: timeField.id, type: { kind: 'long' }, bounded: true }, notFromText);
+  byId.set(diffField.id, { column: diff, required: true, policy });
+  byId.set(timeField.id, { column: time, required: true, policy });
+  const file = openTableFile({
+    plan, content: 'data', fields: plan.schema.fields, slots: slotsOf(plan.schema.fields, byId), equalityFieldIds: [], emit,
+  });
+  const decoder = new RowDecoder(plan, slots);
+  return {
+    write: (chunks) => writeChanges(plan, { file, decoder }, diff, time, chunks),
+    async finish() {
+      await file.finish();
+      return { dataRows: file.rowCount(), deletedKeys: 0, nulledValues: policy.count };
+    },
+    abort: () => file.abort(),
+  };
+}
+
+function notFromText(): never {
+  invariant(false, 'the system columns of append mode are not part of the row');
+}
+
+function systemField(plan: WritePlan, name: string): NestedField {
+  const field = plan.schema.fields.find((candidate) => candidate.name === name);
+  invariant(field !== undefined, `the table of an append sink has ${name}`);
+  return field;
+}
+
+/** Each change as it came: a diff of n is n rows of diff 1, a negative one of diff -1, as Materialize writes them. */
+async function writeChanges(
+  plan: WritePlan, output: Output, diff: Int32Column, time: Int64Column, chunks: readonly RowChunk[],
+): Promise<void> {
+  for (const chunk of chunks) {
+    const diffs = diffWords(chunk);
+    const times = new Int32Array(chunk.times.buffer, chunk.times.byteOffset, chunk.rowCount * 2);
+    let start = 0;
+    for (let row = 0; row < chunk.rowCount; row++) {
+      const end = chunk.ends[row] ?? 0;
+      const change = diffNumber(diffs[row * 2] ?? 0, diffs[row * 2 + 1] ?? 0);
+      const timeHigh = times[row * 2 + 1] ?? 0;
+      if (timeHigh < 0) {
+        throw new SinkError(
+          'row-not-representable', `relation ${plan.relationName}: a change at ${chunk.times[row]} has a time beyond `
+          + `the long column ${TIMESTAMP_COLUMN}`,
+        );
+      }
+      for (let copy = Math.abs(change); copy > 0; copy--) {
+        output.decoder.append(chunk.bytes, start, end);
+        diff.appendNumber(change > 0 ? 1 : -1);
+        time.appendWords(times[row * 2] ?? 0, timeHigh);
+        if (output.file.countRow(end - start + 12)) await output.file.flush();
+      }
+      start = end;
+    }
+  }
+}

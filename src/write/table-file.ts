@@ -1,0 +1,141 @@
+/**
+ * Rows in, finished files of one kind out: a batch fills, becomes a row group, and the file is closed when it has
+ * its size. Columns and their buffers live as long as the span and are reused by every batch and file.
+ */
+import { type Data, Struct, makeData } from 'apache-arrow';
+
+import { asSinkError, invariant } from '../errors.ts';
+import type { DataFile, FileContent } from '../iceberg/data-file.ts';
+import type { NestedField, Schema } from '../iceberg/types.ts';
+import { BytesColumn } from './columns/bytes.ts';
+import { type LeafColumn, type Slot, ValueFault } from './columns/column.ts';
+import { rowError } from './copy-row.ts';
+import { collectMetrics } from './metrics.ts';
+import { ROW_GROUP_ROWS, type ParquetWriter, arrowSchema, openParquet } from './parquet.ts';
+import type { WritePlan } from './plan.ts';
+
+/** A finished file without its place; the same shape as the encoder port hands on. */
+export interface WrittenFile {
+  readonly file: Omit<DataFile, 'path'>;
+  readonly bytes: Uint8Array;
+}
+
+export interface FileSpec {
+  readonly plan: WritePlan;
+  readonly content: FileContent;
+  readonly fields: readonly NestedField[];
+  /** One for each field, in their order. */
+  readonly slots: readonly Slot[];
+  readonly equalityFieldIds: readonly number[];
+  readonly emit: (file: WrittenFile) => Promise<void>;
+}
+
+/** Text of a batch's rows at most; the columns it makes are of about the same size. */
+const BATCH_TEXT_BYTES = 32 * 1024 * 1024;
+/** Encoded bytes per byte of text, until the file has shown its own. */
+const ASSUMED_RATIO = 0.4;
+
+export interface TableFile {
+  /** Counts a row that was appended to the slots; true when `flush` must come before the next. */
+  countRow(textBytes: number): boolean;
+  /** Makes a row group of the batch, and closes the file if it is large enough. */
+  flush(): Promise<void>;
+  /** Writes out what is left. */
+  finish(): Promise<void>;
+  abort(): void;
+  /** Rows since the span began. */
+  rowCount(): number;
+}
+
+export function openTableFile(spec: FileSpec): TableFile {
+  const { plan, slots } = spec;
+  const schema: Schema = { ...plan.schema, fields: spec.fields };
+  const leaves = slots.flatMap((slot) => slot.column.leaves());
+  const batchTextBytes = Math.min(BATCH_TEXT_BYTES, plan.targetFileSizeBytes);
+  let writer: ParquetWriter | null = null;
+  let batchRows = 0;
+  let batchText = 0;
+  let fileRows = 0;
+  let fileText = 0;
+  let totalRows = 0;
+
+  async function writeBatch(): Promise<void> {
+    if (batchRows === 0) return;
+    const batch = takeBatch(spec, schema, leaves, batchRows);
+    writer ??= openParquet({ schema, codec: plan.codec, dictionaryColumns: dictionaryColumns(spec) });
+    await writer.write(batch);
+    for (const slot of slots) slot.column.reset();
+    fileRows += batchRows;
+    fileText += batchText;
+    batchRows = 0;
+    batchText = 0;
+  }
+
+  async function closeFile(): Promise<void> {
+    if (writer === null) return;
+    const { bytes, footer } = await writer.finish();
+    writer = null;
+    const file: Omit<DataFile, 'path'> = {
+      content: spec.content,
+      recordCount: BigInt(fileRows),
+      fileSizeBytes: BigInt(bytes.length),
+      metrics: collectMetrics(leaves, footer.columnSizes),
+      splitOffsets: footer.splitOffsets,
+      equalityFieldIds: spec.equalityFieldIds,
+    };
+    fileRows = 0;
+    fileText = 0;
+    await spec.emit({ file, bytes });
+  }
+
+  return {
+    countRow(textBytes) {
+      batchRows += 1;
+      batchText += textBytes;
+      totalRows += 1;
+      return batchRows >= ROW_GROUP_ROWS || batchText >= batchTextBytes;
+    },
+    async flush() {
+      await writeBatch();
+      // The encoder holds back a row group that is not full, so what it has put out is not all there is.
+      const size = Math.max(writer?.encodedBytes() ?? 0, fileText * ASSUMED_RATIO);
+      if (size >= plan.targetFileSizeBytes) await closeFile();
+    },
+    async finish() {
+      await writeBatch();
+      await closeFile();
+    },
+    abort() {
+      writer?.abort();
+      writer = null;
+    },
+    rowCount: () => totalRows,
+  };
+}
+
+function takeBatch(spec: FileSpec, schema: Schema, leaves: readonly LeafColumn[], length: number): Data<Struct> {
+  const children = spec.slots.map((slot, index) => {
+    invariant(slot.column.length === length, 'all columns of a batch have its length');
+    try {
+      return slot.column.toArrow(slot.required);
+    } catch (thrown) {
+      throw batchError(spec, index, thrown);
+    }
+  });
+  for (const leaf of leaves) leaf.observe();
+  return makeData({ type: new Struct(arrowSchema(schema).fields), length, nullCount: 0, nullBitmap: null, children });
+}
+
+/** A fault found in a whole batch can name the column, not the row. */
+function batchError(spec: FileSpec, index: number, thrown: unknown): unknown {
+  if (!(thrown instanceof ValueFault)) return asSinkError(thrown, 'encode-failed', 'a batch could not be handed over');
+  const id = spec.fields[index]?.id;
+  return rowError(spec.plan, spec.plan.columns.findIndex((column) => column.field.id === id), thrown, null);
+}
+
+function dictionaryColumns(spec: FileSpec): readonly string[] {
+  return spec.fields.flatMap((field, index) => {
+    const column = spec.slots[index]?.column;
+    return column instanceof BytesColumn && column.hasFewDistinct() ? [field.name] : [];
+  });
+}
