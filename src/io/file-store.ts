@@ -1,0 +1,108 @@
+/**
+ * Objects as local files: the store of the embedded default and of catalogs with a local warehouse.
+ *
+ * A file appears under its name whole and durable or not at all: bytes and their fsync go to a temporary name
+ * beside it, then a hard link gives it its name, which fails when the name is taken. So a crash leaves at most a
+ * temporary file, and no reader ever sees half of one.
+ */
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { SinkError, type ErrorCode, invariant } from '../errors.ts';
+import type { ObjectStore, PutOutcome } from '../sink/ports.ts';
+import { parseLocation } from './location.ts';
+
+export function createFileStore(): ObjectStore {
+  return {
+    put: async (location, bytes) => {
+      try {
+        return await writeExclusive(pathOf(location), bytes);
+      } catch (thrown) {
+        throw fileError(thrown, `put ${location}`);
+      }
+    },
+    get: async (location) => {
+      try {
+        return await readFile(pathOf(location));
+      } catch (thrown) {
+        throw fileError(thrown, `get ${location}`);
+      }
+    },
+    delete: async (location) => {
+      try {
+        await rm(pathOf(location), { force: true });
+      } catch (thrown) {
+        throw fileError(thrown, `delete ${location}`);
+      }
+    },
+  };
+}
+
+async function writeExclusive(path: string, bytes: Uint8Array): Promise<PutOutcome> {
+  const directory = dirname(path);
+  await mkdir(directory, { recursive: true });
+  const temporary = join(directory, `.${basename(path).slice(0, 100)}.${randomUUID()}.tmp`);
+  try {
+    const file = await open(temporary, 'wx');
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    if (!await linkExclusive(temporary, path)) return 'exists';
+    await syncDirectory(directory);
+    return 'stored';
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** False when the name is taken. */
+async function linkExclusive(temporary: string, path: string): Promise<boolean> {
+  try {
+    await link(temporary, path);
+    return true;
+  } catch (thrown) {
+    const code = codeOf(thrown);
+    if (code === 'EEXIST') return false;
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw thrown;
+    // File systems without hard links: names are never reused, so looking first is enough there.
+    if (await stat(path).then(() => true, () => false)) return false;
+    await rename(temporary, path);
+    return true;
+  }
+}
+
+/** Makes the new name itself durable. Where directories can't be opened or synced, the platform orders them itself. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r').catch(() => null);
+  if (handle === null) return;
+  try {
+    await handle.sync();
+  } catch (thrown) {
+    if (codeOf(thrown) === 'EIO') throw thrown;
+  } finally {
+    await handle.close();
+  }
+}
+
+function pathOf(location: string): string {
+  const parsed = parseLocation(location);
+  invariant(parsed.kind === 'file', 'the file store is given local locations only');
+  return parsed.path;
+}
+
+function codeOf(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
+}
+
+const FORBIDDEN: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL']);
+
+function fileError(thrown: unknown, action: string): SinkError {
+  if (thrown instanceof SinkError) return thrown;
+  const code = codeOf(thrown);
+  const kind: ErrorCode = code === 'ENOENT' ? 'storage-object-missing'
+    : FORBIDDEN.has(code) ? 'storage-forbidden' : 'storage-unavailable';
+  return new SinkError(kind, `${action}: ${code === '' ? String(thrown) : code}`, { cause: code });
+}

@@ -1,0 +1,165 @@
+/**
+ * One HTTP request, one answer. In: a request with its limits. Out: a response, or the kind of failure; never a
+ * rejection for anything the network did.
+ *
+ * Invariant: a request with a body is transmitted at most once. Retrying a commit below the commit protocol is
+ * how tables elsewhere were destroyed, so nothing here repeats anything:
+ *  - `redirect: 'manual'`: neither body nor Authorization ever travels to where a server points;
+ *  - the body goes out as a stream with a declared length, because `fetch` sends a body that it can rewind a
+ *    second time by itself when the server answers 421.
+ */
+import type { Clock } from '../sink/ports.ts';
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'HEAD' | 'DELETE';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+export interface HttpResponse {
+  readonly kind: 'response';
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+  /** From Retry-After, seconds or a date; null when absent or unreadable. */
+  readonly retryAfterMs: number | null;
+}
+
+/**
+ * - unreachable: no connection came about, so the request was not sent.
+ * - timeout, reset: it may have been sent and may have taken effect.
+ * - body-cut, too-large: an answer began, but can't be read whole.
+ */
+export type HttpFailureKind = 'unreachable' | 'timeout' | 'reset' | 'body-cut' | 'too-large';
+
+export interface HttpFailure {
+  readonly kind: 'failure';
+  readonly failure: HttpFailureKind;
+  /** What happened in words, without URL query, headers or bodies. */
+  readonly message: string;
+}
+
+export type HttpResult = HttpResponse | HttpFailure;
+
+export interface HttpLimits {
+  /** From the start to the answer's headers, connecting included (which by itself may take 10 s at most). */
+  readonly headersTimeoutMs: number;
+  /** From the headers to the end of the body. */
+  readonly bodyTimeoutMs: number;
+  readonly maxBodyBytes: number;
+}
+
+export const HTTP_LIMITS: HttpLimits = {
+  headersTimeoutMs: 60_000,
+  bodyTimeoutMs: 120_000,
+  maxBodyBytes: 256 * 1024 * 1024,
+};
+
+export interface HttpClient {
+  send(request: HttpRequest): Promise<HttpResult>;
+}
+
+const USER_AGENT = 'mz-iceberg-sink';
+
+export function createHttpClient(clock: Clock, limits: HttpLimits = HTTP_LIMITS): HttpClient {
+  return { send: (request) => sendOnce(request, clock, limits) };
+}
+
+async function sendOnce(request: HttpRequest, clock: Clock, limits: HttpLimits): Promise<HttpResult> {
+  const abort = new AbortController();
+  let waitingFor = 'an answer';
+  const giveUp = (): void => abort.abort(new Error(`no end of waiting for ${waitingFor}`));
+  let cancel = clock.after(limits.headersTimeoutMs, giveUp);
+  let response: Response | null = null;
+  try {
+    response = await fetch(request.url, fetchOptions(request, abort.signal));
+    cancel();
+    waitingFor = 'the rest of the answer';
+    cancel = clock.after(limits.bodyTimeoutMs, giveUp);
+    const body = await readBody(response, limits.maxBodyBytes);
+    if (body === null) {
+      abort.abort();
+      return { kind: 'failure', failure: 'too-large', message: `the answer exceeds ${limits.maxBodyBytes} bytes` };
+    }
+    const retryAfterMs = parseRetryAfter(response.headers.get('retry-after'), clock.nowMs());
+    return { kind: 'response', status: response.status, headers: response.headers, body, retryAfterMs };
+  } catch (thrown) {
+    const where = originOf(request.url);
+    if (abort.signal.aborted) {
+      return { kind: 'failure', failure: 'timeout', message: `timed out waiting for ${waitingFor} of ${where}` };
+    }
+    const code = errorCode(thrown);
+    const message = `${where}: ${describe(thrown)}`;
+    if (response !== null) return { kind: 'failure', failure: 'body-cut', message: `answer cut short by ${message}` };
+    return { kind: 'failure', failure: NEVER_SENT.has(code) || code.startsWith('ERR_TLS') ? 'unreachable' : 'reset', message };
+  } finally {
+    cancel();
+  }
+}
+
+function fetchOptions(request: HttpRequest, signal: AbortSignal): RequestInit {
+  const headers: Record<string, string> = { 'user-agent': USER_AGENT, accept: 'application/json', ...request.headers };
+  const options: RequestInit = { method: request.method, headers, redirect: 'manual', signal };
+  if (request.body === null) return options;
+  const bytes = new TextEncoder().encode(request.body);
+  headers['content-length'] = String(bytes.length);
+  return { ...options, body: new Blob([bytes]).stream(), duplex: 'half' } as RequestInit;
+}
+
+/** The body as UTF-8 text; null when it is longer than allowed. */
+async function readBody(response: Response, maxBodyBytes: number): Promise<string | null> {
+  if (response.body === null) return '';
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body) {
+    length += chunk.byteLength;
+    if (length > maxBodyBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length).toString('utf8');
+}
+
+/** Errors of a connection that was never made; the request can't have been read by anyone. */
+const NEVER_SENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'EPROTO',
+]);
+
+/** fetch says "fetch failed" and hides the reason in `cause`, several addresses in an AggregateError below it. */
+function rootCause(thrown: unknown): unknown {
+  let cause = thrown;
+  for (let depth = 0; depth < 8; depth += 1) {
+    if (cause instanceof AggregateError && cause.errors.length > 0) cause = cause.errors[0] as unknown;
+    else if (cause instanceof Error && cause.cause !== undefined) cause = cause.cause;
+    else break;
+  }
+  return cause;
+}
+
+function errorCode(thrown: unknown): string {
+  const cause = rootCause(thrown);
+  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code;
+  return '';
+}
+
+function describe(thrown: unknown): string {
+  const cause = rootCause(thrown);
+  const code = errorCode(thrown);
+  const words = cause instanceof Error && cause.message !== '' ? cause.message : String(cause);
+  return code === '' || words.includes(code) ? words : `${words} (${code})`;
+}
+
+/** Scheme, host and port: queries hold warehouse names, user info may hold a password. */
+export function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : 'an invalid URL';
+}
+
+/** Retry-After (RFC 9110, 10.2.3): whole seconds or an HTTP date. */
+export function parseRetryAfter(value: string | null, nowMs: number): number | null {
+  if (value === null) return null;
+  if (/^\s*\d{1,9}\s*$/.test(value)) return Number(value) * 1000;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? null : Math.max(at - nowMs, 0);
+}

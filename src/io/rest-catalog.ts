@@ -1,0 +1,239 @@
+/**
+ * The Catalog port over the Iceberg REST specification.
+ *
+ * Reads are repeated while the catalog is unwell. A create is sent once and its outcome found out by loading. A
+ * commit is sent once and its outcome is told as it was seen: committed, conflict, refused, or unknown, and whatever
+ * is not certain is unknown. The machine then loads the table and decides; nothing here does.
+ */
+import type { CatalogConnection } from '../definition/definitions.ts';
+import { SinkError, asSinkError } from '../errors.ts';
+import { formatJson } from '../iceberg/json.ts';
+import type { JsonObject } from '../iceberg/json.ts';
+import { requirementToJson, updateToJson } from '../iceberg/metadata-json.ts';
+import { schemaToJson } from '../iceberg/schema-json.ts';
+import type {
+  Catalog, CommitOutcome, CreateOutcome, CreateTableRequest, LoadOutcome, TableIdentifier,
+} from '../sink/ports.ts';
+import { namespacePath, pathSegment } from './catalog-config.ts';
+import { answerError, isRecord, parseCatalogError, resultError } from './catalog-errors.ts';
+import { type CatalogDeps, type CatalogSession, createCatalogSession } from './catalog-session.ts';
+import type { HttpResponse, HttpResult } from './http.ts';
+import { READ_RETRIES, withRetries } from './retry.ts';
+import { type TableResponse, parseTableResponse } from './table-response.ts';
+import { type TableStorage, createTableStorage } from './table-storage.ts';
+
+export interface RestCatalog extends Catalog {
+  /** The storage of a table: its keys are those the catalog hands out for it. One per table is kept. */
+  storageFor(table: TableIdentifier): TableStorage;
+}
+
+export function createRestCatalog(connection: CatalogConnection, deps: CatalogDeps): RestCatalog {
+  const session = createCatalogSession(connection, deps);
+  const storages = new Map<string, TableStorage>();
+  const load = async (table: TableIdentifier): Promise<TableResponse | null> => {
+    const response = await loadTable(session, deps, table);
+    if (response !== null) storages.get(tableKey(table))?.offer(response);
+    return response;
+  };
+  const storageFor = (table: TableIdentifier): TableStorage => {
+    const key = tableKey(table);
+    let storage = storages.get(key);
+    if (storage === undefined) {
+      storage = createTableStorage({
+        session, deps, table, delegated: connection.accessDelegation !== null, load: () => loadTable(session, deps, table),
+      });
+      storages.set(key, storage);
+    }
+    return storage;
+  };
+  return {
+    listNamespaces: () => listNamespaces(session, deps),
+    loadTable: async (table): Promise<LoadOutcome> => {
+      const response = await load(table);
+      return response === null ? { kind: 'missing' } : { kind: 'loaded', table: response.table };
+    },
+    createTable: async (namespace, request) => {
+      const created = await createTable(session, namespace, request, load);
+      if (created.response !== null) storageFor({ namespace, name: request.name }).offer(created.response);
+      return created.outcome;
+    },
+    commit: (table, requirements, updates, idempotencyKey) => {
+      const body = formatJson({
+        identifier: { namespace: [...table.namespace], name: table.name },
+        requirements: requirements.map(requirementToJson),
+        updates: updates.map(updateToJson),
+      });
+      return commit(session, table, body, idempotencyKey);
+    },
+    storageFor,
+  };
+}
+
+function tableKey(table: TableIdentifier): string {
+  return JSON.stringify([table.namespace, table.name]);
+}
+
+export function formatIdentifier(table: TableIdentifier): string {
+  return [...table.namespace, table.name].join('.');
+}
+
+async function listNamespaces(session: CatalogSession, deps: CatalogDeps): Promise<readonly string[][]> {
+  const config = await session.config();
+  const namespaces: string[][] = [];
+  const seen = new Set<string>();
+  let pageToken: string | null = null;
+  do {
+    const query: string = pageToken === null ? '' : `?pageToken=${encodeURIComponent(pageToken)}`;
+    const response = await readWithRetries(session, deps, `${config.prefix}namespaces${query}`, 'list namespaces');
+    const page = parseNamespaces(response);
+    namespaces.push(...page.namespaces);
+    pageToken = page.nextPageToken;
+    // A server that repeats a token would be asked for ever.
+    if (pageToken !== null && seen.has(pageToken)) throw new SinkError('catalog-protocol', 'list namespaces: the pages go in a circle');
+    if (pageToken !== null) seen.add(pageToken);
+  } while (pageToken !== null);
+  return namespaces;
+}
+
+function parseNamespaces(response: HttpResponse): { namespaces: string[][]; nextPageToken: string | null } {
+  const answer = jsonObjectOf(response.body);
+  const list = answer?.['namespaces'];
+  if (answer === null || !Array.isArray(list)) {
+    throw new SinkError('catalog-protocol', 'list namespaces: the answer is not the one of the REST specification');
+  }
+  const namespaces = (list as readonly unknown[]).map((entry) => Array.isArray(entry) ? entry.map(String) : [String(entry)]);
+  const token = answer['next-page-token'];
+  return { namespaces, nextPageToken: typeof token === 'string' && token !== '' ? token : null };
+}
+
+async function readWithRetries(session: CatalogSession, deps: CatalogDeps, path: string, action: string): Promise<HttpResponse> {
+  return await withRetries(deps, READ_RETRIES, async () => {
+    const result = await session.send({ method: 'GET', path, body: null });
+    if (result.kind === 'response' && result.status === 200) return result;
+    throw resultError(result, action);
+  });
+}
+
+/** Path of a table below `v1/`. */
+export async function tablePath(session: CatalogSession, table: TableIdentifier): Promise<string> {
+  const config = await session.config();
+  return `${config.prefix}${namespacePath(config, table.namespace)}/tables/${pathSegment(table.name)}`;
+}
+
+/** null when the catalog says that there is no such table. */
+async function loadTable(session: CatalogSession, deps: CatalogDeps, table: TableIdentifier): Promise<TableResponse | null> {
+  const action = `load table ${formatIdentifier(table)}`;
+  const path = await tablePath(session, table);
+  return await withRetries(deps, READ_RETRIES, async () => {
+    const result = await session.send({ method: 'GET', path, body: null });
+    if (result.kind === 'response' && result.status === 200) return parseTableResponse(result.body, action);
+    const error = resultError(result, action);
+    if (error.code === 'table-missing') return null;
+    throw error;
+  });
+}
+
+interface Created {
+  readonly outcome: CreateOutcome;
+  readonly response: TableResponse | null;
+}
+
+/**
+ * Sent once. After anything but a clear answer the table is looked up: it may exist by our request (its answer was
+ * lost, or the catalog made the table and then failed to vend keys for it) or by a rival's, and the caller
+ * compares what it finds either way.
+ */
+async function createTable(
+  session: CatalogSession, namespace: readonly string[], request: CreateTableRequest,
+  load: (table: TableIdentifier) => Promise<TableResponse | null>,
+): Promise<Created> {
+  const table = { namespace, name: request.name };
+  const action = `create table ${formatIdentifier(table)}`;
+  const config = await session.config();
+  const path = `${config.prefix}${namespacePath(config, namespace)}/tables`;
+  pathSegment(request.name);
+  const result = await session.send({ method: 'POST', path, body: formatJson(createBody(request)) });
+  if (result.kind === 'response' && result.status >= 200 && result.status < 300) {
+    try {
+      const response = parseTableResponse(result.body, action);
+      return { outcome: { kind: 'created', table: response.table }, response };
+    } catch (thrown) {
+      if (await load(table) !== null) return { outcome: { kind: 'exists' }, response: null };
+      throw thrown;
+    }
+  }
+  if (result.kind === 'response' && result.status === 409) return { outcome: { kind: 'exists' }, response: null };
+  const error = createError(result, action);
+  if (error.disposition === 'retry' && await load(table) !== null) return { outcome: { kind: 'exists' }, response: null };
+  throw error;
+}
+
+/** A 404 to a create can only mean the namespace: the table is what is being made. */
+function createError(result: HttpResult, action: string): SinkError {
+  const error = resultError(result, action);
+  return error.code === 'table-missing' ? new SinkError('namespace-missing', error.message, error.detail) : error;
+}
+
+/** Some catalogs refuse a create that leaves out what the specification calls optional, so everything is spelled out. */
+function createBody(request: CreateTableRequest): JsonObject {
+  return {
+    name: request.name,
+    schema: schemaToJson(request.schema),
+    'partition-spec': { 'spec-id': 0, fields: [] },
+    'write-order': { 'order-id': 0, fields: [] },
+    'stage-create': false,
+    properties: { ...request.properties },
+  };
+}
+
+async function commit(session: CatalogSession, table: TableIdentifier, body: string, idempotencyKey: string): Promise<CommitOutcome> {
+  const action = `commit to table ${formatIdentifier(table)}`;
+  let result: HttpResult;
+  try {
+    const config = await session.config();
+    const headers: Record<string, string> = config.idempotencyKeys ? { 'idempotency-key': idempotencyKey } : {};
+    result = await session.send({ method: 'POST', path: await tablePath(session, table), body, headers });
+  } catch (thrown) {
+    // No configuration or no token: nothing was sent, or only a transmission that was answered with 401.
+    const error = asSinkError(thrown, 'catalog-unreachable', action);
+    return error.disposition === 'retry' ? { kind: 'unknown', message: error.message } : { kind: 'refused', error };
+  }
+  return commitOutcome(result, action);
+}
+
+/** 4xx that a gateway or a busy server gives for passing reasons; they don't say that this commit is wrong. */
+const PASSING: ReadonlySet<number> = new Set([408, 421, 425, 429]);
+
+function commitOutcome(result: HttpResult, action: string): CommitOutcome {
+  if (result.kind === 'failure') return { kind: 'unknown', message: resultError(result, action).message };
+  const { status } = result;
+  if (status === 204) return { kind: 'committed' };
+  if (status >= 200 && status < 300) {
+    // Only the specification's answer counts: a page of a proxy in between proves nothing.
+    const committed = jsonObjectOf(result.body)?.['metadata'] !== undefined;
+    return committed ? { kind: 'committed' } : { kind: 'unknown', message: `${action}: HTTP ${status} with an unreadable answer` };
+  }
+  if (status === 409) {
+    return { kind: 'conflict', message: parseCatalogError(result.body)?.message ?? 'the catalog answered 409' };
+  }
+  if (status < 400 || status >= 500 || PASSING.has(status)) {
+    return { kind: 'unknown', message: answerError(result, action).message };
+  }
+  return { kind: 'refused', error: commitRefusal(result, action) };
+}
+
+function commitRefusal(response: HttpResponse, action: string): SinkError {
+  const error = answerError(response, action);
+  // A definite refusal ends the sink's run; an error body that isn't the specification's is no reason to send again.
+  return error.disposition === 'halt' ? error : new SinkError('commit-refused', error.message, error.detail);
+}
+
+/** Native parsing: numbers above 2^53 get lost, and none is read here. It is many times faster on big metadata. */
+function jsonObjectOf(body: string): Record<string, unknown> | null {
+  try {
+    const value = JSON.parse(body) as unknown;
+    return isRecord(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * Objects in S3 and S3-compatible stores.
+ *
+ * In: whole objects at absolute locations whose names are never used twice. Out: stored, or a named error.
+ * Why repeating a put is safe: the name is ours alone, the store takes an object whole or not at all, and the content
+ * of a name never differs. So a repeated put that finds the name taken has found its own earlier transmission.
+ */
+import {
+  AbortMultipartUploadCommand, CompleteMultipartUploadCommand, CreateMultipartUploadCommand, DeleteObjectCommand,
+  GetObjectCommand, HeadObjectCommand, PutObjectCommand, type S3Client, UploadPartCommand,
+} from '@aws-sdk/client-s3';
+import PQueue from 'p-queue';
+import { SinkError, invariant } from '../errors.ts';
+import type { Clock, Entropy, ObjectStore, PutOutcome } from '../sink/ports.ts';
+import { parseLocation } from './location.ts';
+import { type RetryPolicy, withRetries } from './retry.ts';
+import { createS3Clients } from './s3-client.ts';
+import { type S3Failure, classifyS3 } from './s3-errors.ts';
+import type { S3Access } from './storage-properties.ts';
+
+/** Where the store gets its keys. `credentials.ts` makes one per table; a fixed one serves tests. */
+export interface S3Keys {
+  s3Access(location: string): Promise<S3Access>;
+  renew(location: string, stale: S3Access): Promise<S3Access>;
+}
+
+export interface S3StoreOptions {
+  readonly keys: S3Keys;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly retries?: RetryPolicy;
+  /** Objects larger than this go up in parts. */
+  readonly multipartThresholdBytes?: number;
+  /** At least 5 MiB, as S3 demands of every part but the last. */
+  readonly partBytes?: number;
+}
+
+export interface S3Store extends ObjectStore {
+  close(): void;
+}
+
+const MIB = 1024 * 1024;
+const MAX_PARTS = 10_000;
+const CONCURRENT_PARTS = 4;
+const S3_RETRIES: RetryPolicy = { maxTries: 6, firstDelayMs: 100, maxDelayMs: 10_000 };
+
+interface Target {
+  readonly Bucket: string;
+  readonly Key: string;
+}
+
+/** One request with a client of fresh keys, repeated while the store is unwell and once when it wants newer keys. */
+type Run = <T>(location: string, action: string, request: (client: S3Client) => Promise<T>) => Promise<T | S3Failure>;
+
+export function createS3Store(options: S3StoreOptions): S3Store {
+  const clients = createS3Clients();
+  const run = createRun(options, (access) => clients.clientFor(access));
+  const threshold = options.multipartThresholdBytes ?? 64 * MIB;
+  const partBytes = options.partBytes ?? 16 * MIB;
+  // Remembered per store: a server that does not know conditional writes won't learn them while we run.
+  let conditional = true;
+
+  const withCondition = async (
+    put: (condition: { IfNoneMatch?: '*' }) => Promise<PutOutcome | S3Failure>,
+  ): Promise<PutOutcome> => {
+    let outcome = await put(conditional ? { IfNoneMatch: '*' } : {});
+    if (typeof outcome !== 'string' && outcome.meaning === 'no-condition' && conditional) {
+      conditional = false;
+      outcome = await put({});
+    }
+    if (typeof outcome === 'string') return outcome;
+    if (outcome.meaning === 'exists') return 'exists';
+    throw outcome.error;
+  };
+
+  return {
+    put: async (location, bytes) => {
+      const target = targetOf(location);
+      if (bytes.length > threshold) {
+        return await withCondition((condition) => putInParts(run, location, target, bytes, partBytes, condition));
+      }
+      return await withCondition(async (condition) => {
+        const result = await run(location, `put ${location}`, (client) =>
+          client.send(new PutObjectCommand({ ...target, Body: bytes, ContentLength: bytes.length, ...condition })));
+        return isFailure(result) ? result : 'stored';
+      });
+    },
+    get: async (location) => {
+      const target = targetOf(location);
+      return orThrow(await run(location, `get ${location}`, async (client) => {
+        const answer = await client.send(new GetObjectCommand(target));
+        if (answer.Body === undefined) return new Uint8Array();
+        const bytes = await answer.Body.transformToByteArray();
+        // A connection that ends early may look like the end of the object.
+        if (answer.ContentLength !== undefined && answer.ContentLength !== bytes.length) {
+          throw new SinkError('storage-unavailable', `get ${location}: ${bytes.length} of ${answer.ContentLength} bytes arrived`);
+        }
+        return bytes;
+      }));
+    },
+    delete: async (location) => {
+      const target = targetOf(location);
+      const result = await run(location, `delete ${location}`, (client) => client.send(new DeleteObjectCommand(target)));
+      if (isFailure(result) && result.meaning !== 'missing') throw result.error;
+    },
+    close: () => clients.close(),
+  };
+}
+
+function createRun(options: S3StoreOptions, clientFor: (access: S3Access) => S3Client): Run {
+  const { keys, clock, entropy } = options;
+  return async (location, action, request) => {
+    let renewed = false;
+    let access = await keys.s3Access(location);
+    const once = async (): ReturnType<typeof request> => {
+      try {
+        return await request(clientFor(access));
+      } catch (thrown) {
+        const failure = classifyS3(thrown, action);
+        if (!renewed && wantsNewKeys(failure, access, clock.nowMs())) {
+          access = await keys.renew(location, access);
+          renewed = true;
+          return await once();
+        }
+        if (failure.meaning === 'transient') throw failure.error;
+        throw new Settled(failure);
+      }
+    };
+    try {
+      return await withRetries({ clock, entropy }, options.retries ?? S3_RETRIES, once);
+    } catch (thrown) {
+      if (thrown instanceof Settled) return thrown.failure;
+      throw thrown;
+    }
+  };
+}
+
+/** Carries a failure that repeating won't change past the retries, as they stop at everything that isn't a SinkError. */
+class Settled extends Error {
+  readonly failure: S3Failure;
+
+  constructor(failure: S3Failure) {
+    super(failure.error.message);
+    this.failure = failure;
+  }
+}
+
+/**
+ * AccessDenied is also what some stores say of keys past their expiry. Before it, it is what it says, and asking the
+ * catalog again would only hide a missing grant.
+ */
+function wantsNewKeys(failure: S3Failure, access: S3Access, nowMs: number): boolean {
+  if (failure.meaning === 'stale-keys') return true;
+  if (failure.meaning !== 'denied' || access.sessionToken === null) return false;
+  return access.expiresAtMs === null || nowMs >= access.expiresAtMs;
+}
+
+async function putInParts(
+  run: Run, location: string, target: Target, bytes: Uint8Array, wantedPartBytes: number, condition: { IfNoneMatch?: '*' },
+): Promise<PutOutcome | S3Failure> {
+  const created = orThrow(await run(location, `start upload of ${location}`, (client) =>
+    client.send(new CreateMultipartUploadCommand(target))));
+  const uploadId = created.UploadId;
+  if (uploadId === undefined) throw new SinkError('storage-unavailable', `start upload of ${location}: no upload id`);
+  const upload = { ...target, UploadId: uploadId };
+  try {
+    const Parts = await uploadParts(run, location, upload, bytes, wantedPartBytes);
+    const completed = await run(location, `complete upload of ${location}`, (client) =>
+      client.send(new CompleteMultipartUploadCommand({ ...upload, ...condition, MultipartUpload: { Parts } })));
+    if (!isFailure(completed)) return 'stored';
+    // The upload is gone: either a first completion landed and its answer was lost, or somebody aborted it.
+    if (completed.meaning === 'missing' && await hasLength(run, location, target, bytes.length)) return 'exists';
+    await abortUpload(run, location, upload);
+    return completed;
+  } catch (thrown) {
+    await abortUpload(run, location, upload);
+    throw thrown;
+  }
+}
+
+async function uploadParts(
+  run: Run, location: string, upload: Target & { UploadId: string }, bytes: Uint8Array, wantedPartBytes: number,
+): Promise<{ PartNumber: number; ETag: string | undefined }[]> {
+  const partBytes = Math.max(wantedPartBytes, Math.ceil(bytes.length / MAX_PARTS));
+  const count = Math.ceil(bytes.length / partBytes);
+  const queue = new PQueue({ concurrency: CONCURRENT_PARTS });
+  const uploads = Array.from({ length: count }, (_, index) => index + 1).map((PartNumber) => async () => {
+    const Body = bytes.subarray((PartNumber - 1) * partBytes, PartNumber * partBytes);
+    const part = orThrow(await run(location, `upload part ${PartNumber} of ${location}`, (client) =>
+      client.send(new UploadPartCommand({ ...upload, PartNumber, Body, ContentLength: Body.length }))));
+    return { PartNumber, ETag: part.ETag };
+  });
+  try {
+    const parts = await queue.addAll(uploads);
+    invariant(parts.length === count, 'every part of an upload was sent');
+    return parts;
+  } catch (thrown) {
+    queue.clear();
+    // Parts on their way may land after the abort and would be kept and billed; wait for them first.
+    await queue.onIdle();
+    throw thrown;
+  }
+}
+
+async function hasLength(run: Run, location: string, target: Target, length: number): Promise<boolean> {
+  const head = await run(location, `look at ${location}`, (client) => client.send(new HeadObjectCommand(target)));
+  return !isFailure(head) && head.ContentLength === length;
+}
+
+/** Best effort: parts that stay are garbage that the bucket's own rules collect, and the first error matters more. */
+async function abortUpload(run: Run, location: string, upload: Target & { UploadId: string }): Promise<void> {
+  await run(location, `abort upload of ${location}`, (client) =>
+    client.send(new AbortMultipartUploadCommand(upload))).catch(() => undefined);
+}
+
+function targetOf(location: string): Target {
+  const parsed = parseLocation(location);
+  invariant(parsed.kind === 's3' && parsed.key !== '', 'the S3 store is given locations of S3 objects only');
+  return { Bucket: parsed.bucket, Key: parsed.key };
+}
+
+function isFailure(result: unknown): result is S3Failure {
+  return typeof result === 'object' && result !== null && 'meaning' in result && 'error' in result;
+}
+
+function orThrow<T>(result: T | S3Failure): T {
+  if (isFailure(result)) throw result.error;
+  return result;
+}

@@ -1,0 +1,117 @@
+/**
+ * Which storage keys and endpoint a location is written with: pure, from what the catalog returned.
+ *
+ * In: properties of the catalog, `config` and `storage-credentials` of a table. Out: a complete access, or the named
+ * error. Nothing is added that the catalog or the connection did not give: no environment, no profile, no machine
+ * identity, so a sink can never write with someone else's rights.
+ */
+import { Secret } from '../definition/secret.ts';
+import { SinkError } from '../errors.ts';
+import { CAUSE } from './catalog-errors.ts';
+import { isInside } from './location.ts';
+
+export interface StorageCredential {
+  readonly prefix: string;
+  readonly config: Readonly<Record<string, string>>;
+}
+
+/** What one table response says about storage. */
+export interface TableStorageProperties {
+  readonly config: Readonly<Record<string, string>>;
+  readonly credentials: readonly StorageCredential[];
+}
+
+export interface S3Access {
+  readonly endpoint: string | null;
+  readonly region: string;
+  readonly pathStyle: boolean;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: Secret;
+  readonly sessionToken: Secret | null;
+  /** Wall clock milliseconds; null when the catalog did not say. */
+  readonly expiresAtMs: number | null;
+}
+
+/** Properties that belong to one set of keys and mean nothing beside another set. */
+const KEY_PROPERTIES: ReadonlySet<string> = new Set([
+  's3.access-key-id', 's3.secret-access-key', 's3.session-token', 's3.session-token-expires-at-ms', 'expiration-time',
+]);
+
+export function withoutKeys(properties: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(properties).filter(([key]) => !KEY_PROPERTIES.has(key)));
+}
+
+/** The credential whose prefix covers the location and is the longest; null when none covers it. */
+export function credentialFor(credentials: readonly StorageCredential[], location: string): StorageCredential | null {
+  let best: StorageCredential | null = null;
+  for (const credential of credentials) {
+    const longer = best === null || credential.prefix.length > best.prefix.length;
+    if (longer && covers(credential.prefix, location)) best = credential;
+  }
+  return best;
+}
+
+/** Prefixes are locations or bare schemes (`s3`, `s3://`), which cover everything of that scheme. */
+function covers(prefix: string, location: string): boolean {
+  if (/^(s3[an]?)(:\/\/)?$/i.test(prefix)) return /^s3[an]?:\/\//i.test(location);
+  return /^s3[an]?:\/\//i.test(prefix) && isInside(location, prefix);
+}
+
+/**
+ * The access for `location`. `delegated`: ACCESS DELEGATION was asked for, so only keys of a table response count and
+ * static keys of the catalog's properties are no substitute.
+ */
+export function s3AccessFor(
+  location: string,
+  catalogProperties: Readonly<Record<string, string>>,
+  table: TableStorageProperties,
+  delegated: boolean,
+): S3Access {
+  const base = delegated ? withoutKeys(catalogProperties) : catalogProperties;
+  const credential = credentialFor(table.credentials, location);
+  // A set of keys is taken whole from one place: the token of one set beside the secret of another signs nothing.
+  const properties = credential !== null
+    ? { ...withoutKeys(base), ...withoutKeys(table.config), ...credential.config }
+    : table.config['s3.access-key-id'] === undefined
+      ? { ...base, ...table.config }
+      : { ...withoutKeys(base), ...table.config };
+  const accessKeyId = properties['s3.access-key-id'];
+  const secretAccessKey = properties['s3.secret-access-key'];
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    throw missingKeys(location, delegated, accessKeyId, secretAccessKey);
+  }
+  const sessionToken = properties['s3.session-token'];
+  return {
+    endpoint: properties['s3.endpoint'] ?? null,
+    region: properties['s3.region'] ?? properties['client.region'] ?? 'us-east-1',
+    pathStyle: properties['s3.path-style-access']?.toLowerCase() === 'true',
+    accessKeyId,
+    secretAccessKey: new Secret(secretAccessKey),
+    sessionToken: sessionToken === undefined ? null : new Secret(sessionToken),
+    expiresAtMs: expiryOf(properties),
+  };
+}
+
+function missingKeys(location: string, delegated: boolean, id: string | undefined, secret: string | undefined): SinkError {
+  if (id !== undefined || secret !== undefined) {
+    const absent = id === undefined ? 's3.access-key-id' : 's3.secret-access-key';
+    return new SinkError('storage-credentials-missing', `the storage credentials for '${location}' are missing ${absent}`);
+  }
+  if (!delegated) return new SinkError('storage-credentials-missing', CAUSE.credentialsMissing, { cause: CAUSE.credentialsMissing });
+  const cause = 'The sink has no storage credentials: the catalog was asked to vend them and returned none.';
+  return new SinkError('storage-credentials-missing', `${cause} Location: '${location}'`, { cause });
+}
+
+/** The expiry of a set of keys; null when absent or not a time, which the caller treats as a short life. */
+function expiryOf(properties: Readonly<Record<string, string>>): number | null {
+  const text = properties['s3.session-token-expires-at-ms'] ?? properties['expiration-time'] ?? '';
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** The earliest expiry that any set of keys of this table names; null when none does. */
+export function earliestExpiryMs(table: TableStorageProperties): number | null {
+  const expiries = [table.config, ...table.credentials.map((credential) => credential.config)]
+    .map(expiryOf)
+    .filter((expiry) => expiry !== null);
+  return expiries.length === 0 ? null : Math.min(...expiries);
+}
