@@ -12,7 +12,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { Client, type ClientConfig, type QueryArrayResult } from 'pg';
 
 import type { Secret } from '../definition/secret.ts';
-import { type ErrorCode, SinkError } from '../errors.ts';
+import { SinkError } from '../errors.ts';
 import { type SourcePhase, classifyServerError } from '../subscribe/source-errors.ts';
 
 const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
@@ -43,6 +43,8 @@ export interface Session {
 
 const DEFAULT_PORT = 6875;
 const CONNECT_TIMEOUT_MS = 20_000;
+/** For look-ups and SET only: a SUBSCRIBE never passes through pg. */
+const QUERY_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_DELAY_MS = 15_000;
 
 /**
@@ -138,6 +140,7 @@ function resolveAddress(address: MaterializeAddress): ResolvedAddress {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
     types: { getTypeParser: () => (value: string) => value },
   };
   const rootCert = address.sslRootCert ?? url.searchParams.get('sslrootcert');
@@ -178,7 +181,7 @@ async function readRootCert(path: string): Promise<string> {
     return await readFile(path, 'utf8');
   } catch (thrown) {
     const { code = 'unknown error' } = thrown as NodeJS.ErrnoException;
-    throw new SinkError('source-tls-refused', `The CA file ${path} of the Materialize connection can't be read: ${code}.`);
+    throw new SinkError('source-tls-refused', `The CA file ${path} of the connection can't be read: ${code}.`);
   }
 }
 
@@ -187,17 +190,21 @@ function isTlsDeclined(thrown: unknown): boolean {
 }
 
 /** What OpenSSL and Node call their refusals of a certificate. */
-const TLS_CODES = /^(ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|HOSTNAME_MISMATCH|EPROTO)/;
+const TLS_CODES =
+  /^(ERR_TLS_|ERR_SSL_|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|HOSTNAME_MISMATCH|EPROTO)/;
 
 function connectError(thrown: unknown): SinkError {
   if (thrown instanceof SinkError) return thrown;
   const { code, message, isServer } = describe(thrown);
   if (isServer) return classifyServerError({ sqlState: code, message }, 'login');
   if (TLS_CODES.test(code) || isTlsDeclined(thrown)) {
-    return new SinkError('source-tls-refused', `TLS with Materialize failed: ${message}`, { cause: message, status: code });
+    const detail = code === '' ? { cause: message } : { cause: message, status: code };
+    return new SinkError('source-tls-refused', `TLS with Materialize failed: ${message}`, detail);
   }
   const why = message === '' ? code : message;
-  const errorCode: ErrorCode = /password must be a string|SASL|SCRAM/i.test(message) ? 'source-login-refused' : 'source-unreachable';
+  // What pg itself says when the server asks for a password and there is none, or its proof is wrong.
+  const isLogin = /password must be a string|SASL|SCRAM/i.test(message);
+  const errorCode = isLogin ? 'source-login-refused' : 'source-unreachable';
   return new SinkError(errorCode, `Connecting to Materialize failed: ${why}`, { cause: why });
 }
 

@@ -94,11 +94,12 @@ async function readColumns(session: Session, relation: FoundRelation): Promise<r
   const plan = await explain(session, relation, 'types');
   const explained = plan === null ? null : parseExplainTypes(plan);
   if (explained === null || explained.length !== columns.length) return columns;
-  return Promise.all(columns.map(async (column, i) => {
-    const type = explained[i]?.type;
-    if (isKnown(column.type) || type === undefined) return column;
-    return { ...column, type: await withNamedTypes(session, type, 0) };
-  }));
+  const completed: Column[] = [];
+  for (const [i, column] of columns.entries()) {
+    const type = isKnown(column.type) ? undefined : explained[i]?.type;
+    completed.push(type === undefined ? column : { ...column, type: await withNamedTypes(session, type, 0) });
+  }
+  return completed;
 }
 
 /** Columns of a relation, or fields of a named composite type: both are rows of mz_columns under an id. */
@@ -175,7 +176,9 @@ async function withNamedTypes(session: Session, type: SqlType, depth: number): P
     case 'map':
       return { kind: 'map', value: await inside(type.value) };
     case 'record': {
-      const fields = await Promise.all(type.fields.map(async (field) => ({ ...field, type: await inside(field.type) })));
+      // One after the other: a session runs one query at a time.
+      const fields: Column[] = [];
+      for (const field of type.fields) fields.push({ ...field, type: await inside(field.type) });
       return { kind: 'record', fields };
     }
     case 'unsupported': {

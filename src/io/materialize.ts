@@ -107,7 +107,9 @@ function startSubscription(
   const socket = socketOf(session.client);
   const shape = { columnCount: relation.columns.length, keyColumns: request.keyColumns };
   const stream = createSubscriptionStream(shape, onEvent);
-  if (socket.destroyed) throw new SinkError('source-disconnected', 'The connection ended before the SUBSCRIBE was sent.');
+  if (socket.destroyed) {
+    throw new SinkError('source-disconnected', 'The connection ended before the SUBSCRIBE was sent.');
+  }
   // pg's parser is the only listener of data. Its other listeners stay: they see to it that an error of the socket
   // has a listener, and the session is idle, so no query of theirs can fail.
   socket.removeAllListeners('data');

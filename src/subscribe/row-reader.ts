@@ -238,7 +238,9 @@ export function createRowReader(shape: RowShape, output: RowOutput, limits: Chun
     reserve(end - start);
     let at = readTime(bytes, start);
     const progressed = bytes[at + 1];
-    if ((progressed !== FALSE && progressed !== TRUE) || bytes[at + 2] !== TAB) malformed('mz_progressed is not a boolean');
+    if ((progressed !== FALSE && progressed !== TRUE) || bytes[at + 2] !== TAB) {
+      malformed('mz_progressed is not a boolean');
+    }
     if (progressed === TRUE) {
       const stop = readProgress(bytes, at + 3, end, scratch.times[scratch.rowCount]!);
       lines++;

@@ -66,14 +66,16 @@ const RULES: readonly Rule[] = [
   // Endings.
   { code: 'source-cancelled', states: /^57014$/, says: 'the statement was cancelled' },
   { code: 'source-cancelled', message: /canceling statement due to/i, says: 'the statement was cancelled' },
-  { code: 'source-unreachable', phases: ['login'], states: /^(57P0.|53...)$/, says: 'Materialize takes no connection now' },
+  { code: 'source-unreachable', phases: ['login'], states: /^(57P0.|53...)$/,
+    says: 'Materialize takes no connection now' },
   { code: 'source-protocol', states: /^08P01$/, says: 'Materialize did not understand the sink' },
   { code: 'source-disconnected', states: /^(57P0.|08...|25P03)$/, says: 'Materialize ended the session' },
   { code: 'source-unreachable', states: /^53...$/, phases: ['query'], says: 'Materialize lacks resources' },
   // Neither of these is about the data: the plan or the statement does not fit the server.
   { code: 'source-protocol', states: /^(42601|0A000)$/, says: 'Materialize did not accept the statement' },
   { code: 'source-protocol', message: /^internal error/i, says: 'Materialize failed inside' },
-  { code: 'source-evaluation-error', phases: ['stream'], states: /^(22...|XX...)$/, says: 'the relation fails to evaluate' },
+  { code: 'source-evaluation-error', phases: ['stream'], states: /^(22...|XX...)$/,
+    says: 'the relation fails to evaluate' },
 ];
 
 const FALLBACK: Readonly<Record<SourcePhase, ErrorCode>> = {

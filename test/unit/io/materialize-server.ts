@@ -15,7 +15,7 @@ export type Answer =
   | { readonly raw: (socket: Socket) => void };
 
 export interface ServerOptions {
-  readonly answer?: (sql: string) => Answer;
+  readonly answer?: (sql: string) => Answer | Promise<Answer>;
   readonly tls?: boolean;
   /** Refuses every login with this error. */
   readonly refuse?: readonly [sqlState: string, text: string];
@@ -91,7 +91,10 @@ function serve(socket: Socket, options: ServerOptions, queries: string[], startu
     }
     if (type !== 'Q') return;
     queries.push(text);
-    const answer = options.answer?.(text) ?? { rows: [] };
+    void Promise.resolve(options.answer?.(text) ?? { rows: [] }).then(reply);
+  }
+
+  function reply(answer: Answer): void {
     if ('raw' in answer) answer.raw(socket);
     else if ('error' in answer) socket.write(Buffer.concat([errorResponse(...answer.error), READY]));
     else socket.write(Buffer.concat([...table(answer.rows), message('C', `SELECT ${answer.rows.length}\0`), READY]));

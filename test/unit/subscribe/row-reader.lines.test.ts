@@ -108,11 +108,27 @@ describe('GIVEN key columns', () => {
   it('WHEN keys count up THEN each of the low and the high bits splits them evenly', () => {
     const hashes = Array.from({ length: 4096 }, (_, i) => hash([0], String(i)));
     for (const shift of [0, 26]) {
-      const buckets = new Array<number>(64).fill(0);
+      const buckets = Array.from({ length: 64 }, () => 0);
       for (const value of hashes) buckets[(value >>> shift) & 63]! += 1;
       expect(Math.min(...buckets)).toBeGreaterThan(32);
       expect(Math.max(...buckets)).toBeLessThan(128);
     }
+  });
+});
+
+describe('GIVEN two keys that differ in one bit', () => {
+  it('WHEN they are hashed THEN each bit of the hash changes about half the time', () => {
+    const changes = Array.from({ length: 32 }, () => 0);
+    const keys = Array.from({ length: 400 }, (_, i) => `key ${i * 7919} `);
+    const lines = keys.flatMap((key) => [row(1n, 1n, `${key}A`), row(1n, 1n, `${key}Q`)]);
+    const { events } = run([copyOut(4), ...lines, COPY_END], 1, { keyColumns: [0] });
+    const hashes = events.map((event) => (event.kind === 'row' ? event.hash : 0));
+    for (let i = 0; i < keys.length; i++) {
+      const difference = (hashes[i * 2] ?? 0) ^ (hashes[i * 2 + 1] ?? 0);
+      for (let bit = 0; bit < 32; bit++) changes[bit]! += (difference >>> bit) & 1;
+    }
+    expect(Math.min(...changes)).toBeGreaterThan(140);
+    expect(Math.max(...changes)).toBeLessThan(260);
   });
 });
 

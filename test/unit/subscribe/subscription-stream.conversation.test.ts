@@ -85,6 +85,17 @@ describe('GIVEN a subscription', () => {
     expect(events).toEqual(['progress']);
   });
 
+  it('WHEN the consumer stops it on the last rows THEN it is not closed', () => {
+    const events: string[] = [];
+    const stream = createSubscriptionStream({ columnCount: 1, keyColumns: [] }, (event) => {
+      events.push(event.kind);
+      stream.stop();
+    });
+    stream.push(Buffer.concat([copyOut(4), row(5n, 1n, 'a'), COPY_END]));
+    expect(events).toEqual(['rows']);
+    expect(stream.isOver()).toBe(true);
+  });
+
   it('WHEN the consumer throws THEN its error is not hidden', () => {
     const stream = createSubscriptionStream({ columnCount: 1, keyColumns: [] }, () => {
       throw new SinkError('invariant-broken', 'mine');
