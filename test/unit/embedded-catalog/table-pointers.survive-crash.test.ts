@@ -1,0 +1,50 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openTablePointers } from '../../../src/embedded/catalog/table-pointers.ts';
+
+let directory: string;
+beforeEach(() => { directory = mkdtempSync(join(tmpdir(), 'pointers-')); });
+afterEach(() => { rmSync(directory, { recursive: true }); });
+
+const namespace = ['a', 'b'];
+
+describe('GIVEN two tables', () => {
+  test('WHEN the process died between journal and pointers THEN the next start moves both', () => {
+    const pointers = openTablePointers(directory);
+    const left = pointers.create('c', namespace, 'left', 'l0')!;
+    const right = pointers.create('c', namespace, 'right', 'r0')!;
+    writeFileSync(join(directory, 'journal.json'), JSON.stringify([{ ...left, metadataLocation: 'l1' }, { ...right, metadataLocation: 'r1' }]));
+    const reopened = openTablePointers(directory);
+    expect(reopened.list('c', namespace).map((pointer) => pointer.metadataLocation)).toEqual(['l1', 'r1']);
+    expect(readdirSync(directory)).toEqual(['tables']);
+  });
+
+  test('WHEN one of two swaps is stale THEN neither moves, in memory or on disk', () => {
+    const pointers = openTablePointers(directory);
+    const left = pointers.create('c', namespace, 'left', 'l0')!;
+    const right = pointers.create('c', namespace, 'right', 'r0')!;
+    expect(pointers.swap([{ pointer: right, metadataLocation: 'r1' }])).toBeNull();
+    const lost = pointers.swap([{ pointer: left, metadataLocation: 'l1' }, { pointer: right, metadataLocation: 'r2' }]);
+    expect(lost).toEqual({ expected: right, found: { ...right, metadataLocation: 'r1' } });
+    for (const state of [pointers, openTablePointers(directory)]) {
+      expect(state.list('c', namespace).map((pointer) => pointer.metadataLocation)).toEqual(['l0', 'r1']);
+    }
+  });
+
+  test('WHEN a table was dropped and made anew under its name THEN an old swap is refused', () => {
+    const pointers = openTablePointers(directory);
+    const first = pointers.create('c', namespace, 't', 'same')!;
+    pointers.remove(first);
+    pointers.create('c', namespace, 't', 'same');
+    expect(pointers.swap([{ pointer: first, metadataLocation: 'new' }])).not.toBeNull();
+  });
+
+  test('WHEN a half-written pointer was left behind THEN it is not read', () => {
+    const pointers = openTablePointers(directory);
+    const pointer = pointers.create('c', namespace, 't', 'm0')!;
+    writeFileSync(join(directory, 'tables', `.${pointer.id}.json.new`), '{"id":');
+    expect(openTablePointers(directory).find('c', namespace, 't')).toEqual(pointer);
+  });
+});
