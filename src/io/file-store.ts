@@ -97,7 +97,7 @@ function codeOf(thrown: unknown): string {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
 }
 
-const FORBIDDEN: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL']);
+const FORBIDDEN: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EEXIST', 'EROFS', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL']);
 
 function fileError(thrown: unknown, action: string): SinkError {
   if (thrown instanceof SinkError) return thrown;

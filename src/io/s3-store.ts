@@ -123,7 +123,7 @@ function createRun(options: S3StoreOptions, clientFor: (access: S3Access) => S3C
           return await once();
         }
         if (failure.meaning === 'transient') throw failure.error;
-        throw new Settled(failure);
+        throw new Settled(permanent(failure, access));
       }
     };
     try {
@@ -153,6 +153,12 @@ function wantsNewKeys(failure: S3Failure, access: S3Access, nowMs: number): bool
   if (failure.meaning === 'stale-keys') return true;
   if (failure.meaning !== 'denied' || access.sessionToken === null) return false;
   return access.expiresAtMs === null || nowMs >= access.expiresAtMs;
+}
+
+/** Permanent keys that the store doesn't know won't become known by waiting, unlike a session's. */
+function permanent(failure: S3Failure, access: S3Access): S3Failure {
+  if (failure.meaning !== 'stale-keys' || access.sessionToken !== null) return failure;
+  return { meaning: 'denied', error: new SinkError('storage-forbidden', failure.error.message, failure.error.detail) };
 }
 
 async function putInParts(
