@@ -13,7 +13,7 @@ import {
   WriterPropertiesBuilder, transformParquetStream, wasmMemory,
 } from 'parquet-wasm';
 
-import { SinkError, asSinkError, invariant } from '../errors.ts';
+import { asSinkError, invariant } from '../errors.ts';
 import type { Schema } from '../iceberg/types.ts';
 import { arrowField } from './arrow-types.ts';
 import { type ParquetFooter, readFooter } from './parquet-footer.ts';
@@ -183,9 +183,4 @@ function concatenate(parts: readonly Uint8Array[], length: number): Uint8Array {
     at += part.length;
   }
   return whole;
-}
-
-/** For callers that meet an error of unknown make on the way to a file. */
-export function encodeFailure(thrown: unknown): SinkError {
-  return asSinkError(thrown, 'encode-failed', 'encoding failed');
 }

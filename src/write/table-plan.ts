@@ -149,17 +149,13 @@ function formatField(field: NestedField): string {
 
 /** Nullability belongs in the text: without it two schemas that differ only there would read alike. */
 function formatTypeWithNullability(type: IcebergType): string {
-  switch (type.kind) {
-    case 'struct':
-      return `struct<${type.fields.map(formatField).join(', ')}>`;
-    case 'list':
-      return `list<${type.elementRequired ? 'required' : 'optional'} ${formatTypeWithNullability(type.element)}>`;
-    case 'map':
-      return `map<${formatTypeWithNullability(type.key)}, `
-        + `${type.valueRequired ? 'required' : 'optional'} ${formatTypeWithNullability(type.value)}>`;
-    default:
-      return formatType(type);
+  if (type.kind === 'struct') return `struct<${type.fields.map(formatField).join(', ')}>`;
+  if (type.kind === 'list') {
+    return `list<${type.elementRequired ? 'required' : 'optional'} ${formatTypeWithNullability(type.element)}>`;
   }
+  if (type.kind !== 'map') return formatType(type);
+  const value = `${type.valueRequired ? 'required' : 'optional'} ${formatTypeWithNullability(type.value)}`;
+  return `map<${formatTypeWithNullability(type.key)}, ${value}>`;
 }
 
 function fieldMatches(found: NestedField | undefined, expected: NestedField, sqlType: SqlType | null): boolean {
@@ -168,19 +164,17 @@ function fieldMatches(found: NestedField | undefined, expected: NestedField, sql
 
 function typeMatches(found: IcebergType, expected: IcebergType, sqlType: SqlType | null): boolean {
   if (sqlType?.kind === 'scalar' && sqlType.name === 'uuid') return isUuidHolder(found);
-  switch (expected.kind) {
-    case 'struct':
-      return found.kind === 'struct' && structMatches(found.fields, expected.fields, sqlType);
-    case 'list':
-      return found.kind === 'list' && found.elementRequired === expected.elementRequired
-        && typeMatches(found.element, expected.element, elementType(sqlType));
-    case 'map':
-      return found.kind === 'map' && found.valueRequired === expected.valueRequired
-        && typeMatches(found.key, expected.key, null)
-        && typeMatches(found.value, expected.value, sqlType?.kind === 'map' ? sqlType.value : null);
-    default:
-      return found.kind === expected.kind && formatType(found) === formatType(expected);
+  if (expected.kind === 'struct') return found.kind === 'struct' && structMatches(found.fields, expected.fields, sqlType);
+  if (expected.kind === 'list') {
+    return found.kind === 'list' && found.elementRequired === expected.elementRequired
+      && typeMatches(found.element, expected.element, elementType(sqlType));
   }
+  if (expected.kind === 'map') {
+    return found.kind === 'map' && found.valueRequired === expected.valueRequired
+      && typeMatches(found.key, expected.key, null)
+      && typeMatches(found.value, expected.value, sqlType?.kind === 'map' ? sqlType.value : null);
+  }
+  return found.kind === expected.kind && formatType(found) === formatType(expected);
 }
 
 function isUuidHolder(type: IcebergType): boolean {

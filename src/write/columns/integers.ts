@@ -108,12 +108,11 @@ export class Int64Column extends Leaf {
   toArrow(required: boolean): Data {
     const data = new BigInt64Array(this.#words.buffer, 0, this.length);
     const presence = this.presence(required);
-    switch (this.type.kind) {
-      case 'time': return makeData({ type: new TimeMicrosecond(), data, ...presence });
-      case 'timestamp': return makeData({ type: new TimestampMicrosecond(null), data, ...presence });
-      case 'timestamptz': return makeData({ type: new TimestampMicrosecond('UTC'), data, ...presence });
-      default: return makeData({ type: new Int64(), data, ...presence });
-    }
+    const { kind } = this.type;
+    if (kind === 'time') return makeData({ type: new TimeMicrosecond(), data, ...presence });
+    if (kind === 'timestamp') return makeData({ type: new TimestampMicrosecond(null), data, ...presence });
+    if (kind === 'timestamptz') return makeData({ type: new TimestampMicrosecond('UTC'), data, ...presence });
+    return makeData({ type: new Int64(), data, ...presence });
   }
 
   protected reserve(): void {

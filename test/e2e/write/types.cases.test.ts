@@ -35,25 +35,32 @@ function comparable(value: unknown): unknown {
   return value;
 }
 
+const planFor = (type: string) => planOf([column('before', 'integer'), column('c', type)]);
+const numbered = cases.map((one, index) => ({ ...one, index }));
+
 describe('GIVEN a value of each type as Materialize writes it', () => {
-  test.each(cases.map((one, index) => ({ ...one, index })))(
-    'WHEN $index: $type $copy is written THEN DuckDB reads $value$error',
-    async ({ type, copy, iceberg, value, error }) => {
-      const plan = planOf([column('before', 'integer'), column('c', type)]);
-      expect(formatType(plan.columns[1]!.field.type)).toBe(iceberg);
-      const written = writeSpan(plan, [chunkOf([{ row: `1\t${copy}` }])]);
-      if (error !== undefined) {
-        const thrown = await written.then(() => null, (reason: unknown) => reason);
-        expect(thrown).toBeInstanceOf(SinkError);
-        expect((thrown as SinkError).code).toBe('row-not-representable');
-        expect((thrown as SinkError).message).toContain('"c"');
-        if (copy.length > 5) expect((thrown as SinkError).message).not.toContain(copy);
-        return;
-      }
-      const { files } = await written;
+  test.each(numbered)('WHEN $index: a table is planned for $type THEN the column is $iceberg', ({ type, iceberg }) => {
+    expect(formatType(planFor(type).columns[1]!.field.type)).toBe(iceberg);
+  });
+
+  test.each(numbered.filter((one) => one.error === undefined))(
+    'WHEN $index: $type $copy is written THEN DuckDB reads $value',
+    async ({ type, copy, value }) => {
+      const { files } = await writeSpan(planFor(type), [chunkOf([{ row: `1\t${copy}` }])]);
       expect(files).toHaveLength(1);
       const [row] = await judge.rows(files[0]!.bytes, 'select c from read_parquet($file)');
       expect(comparable(canonical(row!['c']!))).toEqual(comparable(value));
+    },
+  );
+
+  test.each(numbered.filter((one) => one.error !== undefined))(
+    'WHEN $index: $type $copy is written THEN the row error names the column and not the value',
+    async ({ type, copy }) => {
+      const thrown = await writeSpan(planFor(type), [chunkOf([{ row: `1\t${copy}` }])]).then(() => null, (reason: unknown) => reason);
+      expect(thrown).toBeInstanceOf(SinkError);
+      expect(thrown).toMatchObject({ code: 'row-not-representable', message: expect.stringContaining('column "c"') as string });
+      expect((thrown as SinkError).message.split(': ')[0]).toContain(`value of ${copy.length} bytes`);
+      expect((thrown as SinkError).message.replace('NaN and infinities', '')).not.toContain(copy);
     },
   );
 });

@@ -1,0 +1,298 @@
+/**
+ * The Encoder port over worker threads. Chunks go to the workers and files come back by transfer, not by copy.
+ *
+ * Small spans stay on one worker, so that a small commit is one data and one delete file; a session that has
+ * taken SPREAD_BYTES goes on over all of them. A consolidated group holds whole keys and may go to any worker;
+ * a large one is split by key hash first. A worker that dies fails its sessions and is replaced by the next use.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+
+import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
+import { SinkError, asSinkError } from '../errors.ts';
+import type { EncodeSession, EncodeSummary, EncodedFile, Encoder, RowGroup } from '../sink/ports.ts';
+import type { WritePlan } from '../write/plan.ts';
+import { splitChunk } from '../write/split-rows.ts';
+import type { FromWorker, ToWorker } from './encode-worker.ts';
+
+export interface EncodePoolOptions {
+  /** Default: one less than the processors, at least one. */
+  readonly workers?: number;
+  /** Bytes of chunks from which on a session uses more than one worker. */
+  readonly spreadBytes?: number;
+  /** Bytes of wasm memory, which never shrinks, above which an idle worker is replaced. */
+  readonly recycleHeapBytes?: number;
+  /** The worker's entry; tests give one that dies. */
+  readonly entry?: URL;
+}
+
+const SPREAD_BYTES = 32 * 1024 * 1024;
+const RECYCLE_HEAP_BYTES = 768 * 1024 * 1024;
+/** Groups of a session at one worker: one at work, one waiting, so that the worker never idles. */
+const GROUPS_PER_LANE = 2;
+
+/** A place for a worker; the worker itself comes with the first use and after a death. */
+interface Lane {
+  readonly entry: URL;
+  worker: Worker | null;
+  /** What each session on this lane wants to hear, by session id. */
+  readonly listeners: Map<number, LaneListener>;
+}
+
+interface LaneListener {
+  onMessage(message: FromWorker): void;
+  onDeath(error: SinkError): void;
+}
+
+export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
+  const count = Math.max(1, options.workers ?? availableParallelism() - 1);
+  const spreadBytes = options.spreadBytes ?? SPREAD_BYTES;
+  const recycleHeapBytes = options.recycleHeapBytes ?? RECYCLE_HEAP_BYTES;
+  const entry = options.entry ?? defaultEntry();
+  const lanes: readonly Lane[] = Array.from({ length: count }, () => ({ entry, worker: null, listeners: new Map() }));
+  let nextSession = 1;
+  let closed = false;
+
+  return {
+    open(plan, onFile) {
+      const id = nextSession++;
+      if (closed) throw new SinkError('encode-failed', 'the encode pool is closed');
+      return openSession({ id, plan, onFile, lanes, spreadBytes, recycleHeapBytes });
+    },
+    async close() {
+      closed = true;
+      await Promise.all(lanes.map(async (lane) => {
+        const worker = lane.worker;
+        if (worker === null) return;
+        failLane(lane, worker, 'the encode pool is closed');
+        await worker.terminate();
+      }));
+    },
+  };
+}
+
+/** The worker's entry has the extension of this file: .ts in development, .js when compiled. */
+function defaultEntry(): URL {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new URL(`./encode-worker.${extension}`, import.meta.url);
+}
+
+function startWorker(lane: Lane): Worker {
+  const worker = new Worker(lane.entry);
+  worker.on('message', (message: FromWorker) => lane.listeners.get(message.session)?.onMessage(message));
+  worker.on('error', (thrown: unknown) => {
+    const cause = thrown instanceof Error ? thrown.message : String(thrown);
+    failLane(lane, worker, `an encode worker died: ${cause}`);
+  });
+  worker.on('exit', (code) => failLane(lane, worker, `an encode worker ended with code ${code}`));
+  lane.worker = worker;
+  return worker;
+}
+
+/** A worker reports its death twice (error, exit), and one replaced on purpose reports it late. */
+function failLane(lane: Lane, worker: Worker, message: string): void {
+  if (lane.worker !== worker) return;
+  lane.worker = null;
+  const listeners = [...lane.listeners.values()];
+  lane.listeners.clear();
+  for (const listener of listeners) listener.onDeath(new SinkError('encode-failed', message));
+}
+
+function send(lane: Lane, message: ToWorker, transfer: readonly ArrayBuffer[] = []): void {
+  (lane.worker ?? startWorker(lane)).postMessage(message, transfer);
+}
+
+interface SessionContext {
+  readonly id: number;
+  readonly plan: WritePlan;
+  readonly onFile: (file: EncodedFile) => Promise<void>;
+  readonly lanes: readonly Lane[];
+  readonly spreadBytes: number;
+  readonly recycleHeapBytes: number;
+}
+
+/** What a session has at a lane. */
+interface LaneUse {
+  readonly lane: Lane;
+  groups: number;
+  /** Resolved and renewed with each group done. */
+  groupDone: PromiseWithResolvers<void>;
+  readonly finished: PromiseWithResolvers<EncodeSummary>;
+}
+
+function openSession(context: SessionContext): EncodeSession {
+  const { id, lanes, spreadBytes } = context;
+  const uses = new Map<Lane, LaneUse>();
+  const files = new Set<Promise<void>>();
+  let error: SinkError | null = null;
+  let ended = false;
+  let bytesTaken = 0;
+
+  function fail(reason: SinkError): void {
+    error ??= reason;
+    release();
+  }
+
+  /** Lets go of all lanes and wakes everyone who waits; they look at `error`. */
+  function release(): void {
+    ended = true;
+    for (const use of uses.values()) {
+      use.lane.listeners.delete(id);
+      if (use.lane.worker !== null) send(use.lane, { kind: 'abort', session: id });
+      use.groupDone.resolve();
+      use.finished.resolve(NOTHING);
+    }
+  }
+
+  function receive(use: LaneUse, message: FromWorker): void {
+    switch (message.kind) {
+      case 'group-done':
+        use.groups -= 1;
+        use.groupDone.resolve();
+        use.groupDone = Promise.withResolvers<void>();
+        return;
+      case 'file':
+        takeFile(use, message.written);
+        return;
+      case 'finished':
+        use.lane.listeners.delete(id);
+        if (message.heapBytes > context.recycleHeapBytes) recycle(use.lane);
+        use.finished.resolve(message.summary);
+        return;
+      case 'failed':
+        fail(new SinkError(message.code, message.message, message.detail));
+        return;
+    }
+  }
+
+  function takeFile(use: LaneUse, file: EncodedFile): void {
+    const taken = Promise.resolve(file).then(context.onFile).then(
+      () => { if (!ended && use.lane.worker !== null) send(use.lane, { kind: 'file-taken', session: id }); },
+      (thrown: unknown) => fail(asSinkError(thrown, 'encode-failed', 'a finished file could not be handed over')),
+    ).finally(() => files.delete(taken));
+    files.add(taken);
+  }
+
+  function use(lane: Lane): LaneUse {
+    const known = uses.get(lane);
+    if (known !== undefined) return known;
+    const made: LaneUse = {
+      lane, groups: 0, groupDone: Promise.withResolvers<void>(), finished: Promise.withResolvers<EncodeSummary>(),
+    };
+    uses.set(lane, made);
+    lane.listeners.set(id, { onMessage: (message) => receive(made, message), onDeath: fail });
+    send(lane, { kind: 'open', session: id, plan: context.plan });
+    return made;
+  }
+
+  function check(): void {
+    if (error !== null) throw error;
+    if (ended) throw new SinkError('encode-failed', 'the encode session has ended');
+  }
+
+  async function give(target: LaneUse, chunks: readonly RowChunk[], consolidate: boolean): Promise<void> {
+    const owned = chunks.map(ownBuffers);
+    target.groups += 1;
+    send(target.lane, { kind: 'group', session: id, chunks: owned, consolidate }, transferList(owned));
+    while (target.groups >= GROUPS_PER_LANE && !ended) await target.groupDone.promise;
+    check();
+  }
+
+  return {
+    async write(group) {
+      check();
+      const bytes = group.chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
+      bytesTaken += bytes;
+      if (group.consolidate && bytes > spreadBytes && lanes.length > 1) {
+        const parts = await splitGroup(group, lanes.length);
+        check();
+        await Promise.all(lanes.map((lane, index) => give(use(lane), parts[index] ?? [], true)));
+        return;
+      }
+      const lane = bytesTaken > spreadBytes ? leastBusy(lanes, uses) : homeLane(lanes, uses);
+      await give(use(lane), group.chunks, group.consolidate);
+    },
+    async finish() {
+      check();
+      for (const { lane } of uses.values()) send(lane, { kind: 'finish', session: id });
+      const summaries = await Promise.all([...uses.values()].map((laneUse) => laneUse.finished.promise));
+      // Everything was posted before `finished`, so all files are known by now.
+      await Promise.all(files);
+      check();
+      ended = true;
+      return summaries.reduce(add, NOTHING);
+    },
+    abort() {
+      if (!ended) release();
+    },
+  };
+}
+
+const NOTHING: EncodeSummary = { dataRows: 0, deletedKeys: 0, nulledValues: 0 };
+
+function add(left: EncodeSummary, right: EncodeSummary): EncodeSummary {
+  return {
+    dataRows: left.dataRows + right.dataRows,
+    deletedKeys: left.deletedKeys + right.deletedKeys,
+    nulledValues: left.nulledValues + right.nulledValues,
+  };
+}
+
+/** A new session starts where the fewest others are, and stays there while it is small. */
+function homeLane(lanes: readonly Lane[], uses: ReadonlyMap<Lane, LaneUse>): Lane {
+  const [home] = uses.keys();
+  return home ?? lanes.reduce((best, lane) => (lane.listeners.size < best.listeners.size ? lane : best));
+}
+
+function leastBusy(lanes: readonly Lane[], uses: ReadonlyMap<Lane, LaneUse>): Lane {
+  const load = (lane: Lane): number => uses.get(lane)?.groups ?? 0;
+  return lanes.reduce((best, lane) => (load(lane) < load(best) ? lane : best));
+}
+
+/** Only an idle worker may go: another session's rows live in its memory. */
+function recycle(lane: Lane): void {
+  const worker = lane.worker;
+  if (worker === null || lane.listeners.size > 0) return;
+  lane.worker = null;
+  void worker.terminate();
+}
+
+/** Splitting copies the rows on this thread, so it pauses for timers after each chunk. */
+async function splitGroup(group: RowGroup, parts: number): Promise<readonly (readonly RowChunk[])[]> {
+  const split = Array.from({ length: parts }, (): RowChunk[] => []);
+  for (const chunk of group.chunks) {
+    splitChunk(chunk, parts).forEach((part, index) => {
+      if (part !== null) split[index]?.push(part);
+    });
+    await nextTurn();
+  }
+  return split;
+}
+
+/**
+ * A view of a larger buffer is copied: transferring the buffer would take away from under other chunks what they
+ * still hold.
+ */
+function ownBuffers(chunk: RowChunk): RowChunk {
+  return {
+    ...chunk,
+    bytes: ownBuffer(chunk.bytes), ends: ownBuffer(chunk.ends), times: ownBuffer(chunk.times),
+    diffs: ownBuffer(chunk.diffs), keyHashes: ownBuffer(chunk.keyHashes),
+  };
+}
+
+function ownBuffer<T extends { readonly buffer: ArrayBufferLike; readonly byteLength: number; slice(): T }>(view: T): T {
+  const whole = view.buffer instanceof ArrayBuffer && view.byteLength === view.buffer.byteLength;
+  return whole ? view : view.slice();
+}
+
+function transferList(chunks: readonly RowChunk[]): readonly ArrayBuffer[] {
+  const buffers = new Set<ArrayBuffer>();
+  for (const { bytes, ends, times, diffs, keyHashes } of chunks) {
+    for (const view of [bytes, ends, times, diffs, keyHashes]) {
+      if (view.buffer instanceof ArrayBuffer) buffers.add(view.buffer);
+    }
+  }
+  return [...buffers];
+}
