@@ -1,6 +1,6 @@
 /** Events of a subscription with their chunks taken apart, so that chunk sizes do not matter to a comparison. */
 import type { RowChunk } from '../../../src/batch/row-chunk.ts';
-import type { ChunkLimits } from '../../../src/subscribe/row-reader.ts';
+import type { ChunkLimits } from '../../../src/subscribe/row-scratch.ts';
 import { type SubscriptionEvent, createSubscriptionStream } from '../../../src/subscribe/subscription-stream.ts';
 
 export interface FlatRow {

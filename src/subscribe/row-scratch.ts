@@ -1,0 +1,105 @@
+/**
+ * Where rows gather until they make a chunk. In: bytes, times, diffs and hashes written by the row reader. Out:
+ * RowChunks.
+ *
+ * Invariant: the scratch buffers never leave. A chunk is an exactly sized copy of them, so nothing handed out is
+ * ever written again, and the memory budget counts what is really held. The copy costs about 1 % of the parse.
+ *
+ * Times and diffs are written as two 32-bit halves: a bigint for each row would cost more than the row's parse.
+ */
+import type { RowChunk } from '../batch/row-chunk.ts';
+import { invariant } from '../errors.ts';
+
+export interface ChunkLimits {
+  /** A chunk is handed out before it would exceed this; a longer row makes a chunk of its own. */
+  readonly bytes: number;
+  readonly rows: number;
+}
+
+export interface RowScratch {
+  readonly limits: ChunkLimits;
+  bytes: Uint8Array;
+  readonly ends: Uint32Array;
+  readonly keyHashes: Uint32Array;
+  readonly times: BigUint64Array;
+  /** The same memory as `times`: low half at 2i, high half at 2i + 1. */
+  readonly timeHalves: Uint32Array;
+  readonly diffs: BigInt64Array;
+  readonly diffHalves: Uint32Array;
+  rowCount: number;
+  /** Bytes written by whole rows; also where the next row starts. */
+  used: number;
+}
+
+const TWO_32 = 0x1_0000_0000;
+const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+
+export function createRowScratch(limits: ChunkLimits): RowScratch {
+  invariant(LITTLE_ENDIAN, 'halves of 64-bit numbers are written for a little-endian machine');
+  const times = new BigUint64Array(limits.rows);
+  const diffs = new BigInt64Array(limits.rows);
+  return {
+    limits,
+    bytes: new Uint8Array(limits.bytes),
+    ends: new Uint32Array(limits.rows),
+    keyHashes: new Uint32Array(limits.rows),
+    times,
+    timeHalves: new Uint32Array(times.buffer),
+    diffs,
+    diffHalves: new Uint32Array(diffs.buffer),
+    rowCount: 0,
+    used: 0,
+  };
+}
+
+/** True when one more row of at most `rowBytes` bytes needs the rows before it taken away first. */
+export function isFull(scratch: RowScratch, rowBytes: number): boolean {
+  return scratch.rowCount === scratch.limits.rows
+    || (scratch.rowCount > 0 && scratch.used + rowBytes > scratch.bytes.length);
+}
+
+/** Makes room for a row that no chunk of the usual size can hold. Only for an empty scratch. */
+export function growFor(scratch: RowScratch, rowBytes: number): void {
+  if (rowBytes > scratch.bytes.length - scratch.used) scratch.bytes = new Uint8Array(rowBytes);
+}
+
+/** Writes an integer of at most 53 bits in two's complement at index `row`. */
+export function writeHalves(halves: Uint32Array, row: number, value: number): void {
+  halves[row * 2] = value;
+  halves[row * 2 + 1] = Math.floor(value / TWO_32);
+}
+
+/** The gathered rows as a chunk of their own memory, leaving the scratch empty; null when there are none. */
+export function takeChunk(scratch: RowScratch): RowChunk | null {
+  const { rowCount, used } = scratch;
+  if (rowCount === 0) return null;
+  const times = scratch.times.slice(0, rowCount);
+  const chunk: RowChunk = {
+    bytes: scratch.bytes.slice(0, used),
+    ends: scratch.ends.slice(0, rowCount),
+    times,
+    diffs: scratch.diffs.slice(0, rowCount),
+    keyHashes: scratch.keyHashes.slice(0, rowCount),
+    rowCount,
+    ...timeBounds(times),
+  };
+  scratch.rowCount = 0;
+  scratch.used = 0;
+  // One huge row must not make the scratch huge for ever.
+  if (scratch.bytes.length > scratch.limits.bytes * 4) scratch.bytes = new Uint8Array(scratch.limits.bytes);
+  return chunk;
+}
+
+/** Least and greatest of some times, compared by halves: reading a 64-bit element would make a bigint of each. */
+function timeBounds(times: BigUint64Array): { readonly minTime: bigint; readonly maxTime: bigint } {
+  const halves = new Uint32Array(times.buffer);
+  let least = 0;
+  let greatest = 0;
+  for (let i = 0; i < halves.length; i += 2) {
+    const low = halves[i]!;
+    const high = halves[i + 1]!;
+    if (high < halves[least + 1]! || (high === halves[least + 1] && low < halves[least]!)) least = i;
+    if (high > halves[greatest + 1]! || (high === halves[greatest + 1] && low > halves[greatest]!)) greatest = i;
+  }
+  return { minTime: times[least / 2]!, maxTime: times[greatest / 2]! };
+}
