@@ -47,9 +47,12 @@ export function needPrincipal(model: AccessModel, name: string): Principal {
   return principal;
 }
 
-/** 0x1F joins namespace levels in keys and URLs; a name that holds it could pass for another one. */
+/**
+ * 0x1F joins namespace levels in keys and URLs; a name that holds it could pass for another one. Names that every
+ * object has (`constructor`) are refused because roles are looked up by name in JSON objects.
+ */
 export function nameField(json: JsonObject): string {
   const name = stringField(json, 'name');
-  if (name.includes('\u001f') || name.includes('/')) throw badRequest('Invalid value for field \'name\'');
+  if (name.includes('\u001f') || name.includes('/') || name in {}) throw badRequest('Invalid value for field \'name\'');
   return name;
 }

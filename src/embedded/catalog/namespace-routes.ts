@@ -125,7 +125,7 @@ function updateProperties(context: IcebergContext, parts: Parts): Answer {
   const body: JsonObject = bodyObject(context.request);
   const removals = optionalStrings(body, 'removals');
   const updates = propertiesField(body, 'updates');
-  const both = removals.filter((key) => key in updates);
+  const both = removals.filter((key) => Object.hasOwn(updates, key));
   if (both.length > 0) {
     const message = `Invalid namespace update, cannot both set and remove: ${both.join(', ')}`;
     throw new Refusal(422, 'UnprocessableEntityException', message);
@@ -136,7 +136,7 @@ function updateProperties(context: IcebergContext, parts: Parts): Answer {
   context.stores.namespaces.replaceProperties(namespace, properties);
   return jsonAnswer(200, {
     updated: Object.keys(updates),
-    removed: removals.filter((key) => key in namespace.properties),
-    missing: removals.filter((key) => !(key in namespace.properties)),
+    removed: removals.filter((key) => Object.hasOwn(namespace.properties, key)),
+    missing: removals.filter((key) => !Object.hasOwn(namespace.properties, key)),
   });
 }

@@ -28,6 +28,7 @@ import type { CatalogRequest } from './request.ts';
 import { parseRequest } from './request.ts';
 import { dispatch } from './route-table.ts';
 import { createSessionKeys } from './session-keys.ts';
+import { lockState } from './state-lock.ts';
 import { openTablePointers } from './table-pointers.ts';
 import { tableRoutes } from './table-routes.ts';
 import type { Caller, TokenIssuer } from './tokens.ts';
@@ -86,18 +87,27 @@ const HALF_HOUR_MS = 1_800_000;
 /** Starts the catalog; rejects when the port is taken or the state can't be read. */
 export async function createEmbeddedCatalog(options: EmbeddedCatalogOptions): Promise<EmbeddedCatalog> {
   const host = options.host ?? '127.0.0.1';
+  const unlock = lockState(options.stateDir);
   const catalog = openCatalog(options);
   const server = createServer((incoming, response) => {
     handle(catalog, options.intercept ?? passAll, incoming, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, host, resolve);
-  });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(options.port ?? 0, host, resolve);
+    });
+  } catch (thrown) {
+    unlock();
+    throw thrown;
+  }
   const { port } = server.address() as AddressInfo;
   const url = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`;
   const closed = Promise.withResolvers<void>();
-  server.once('close', () => closed.resolve());
+  server.once('close', () => {
+    unlock();
+    closed.resolve();
+  });
   return {
     url,
     catalogUrl: `${url}/api/catalog`,

@@ -63,23 +63,27 @@ describe('GIVEN a request with a bad token', () => {
 describe('GIVEN a principal set up as the guide does', () => {
   const management = 'management/v1';
   let credentials: { clientId: string; clientSecret: string };
+  let statuses: number[];
   beforeAll(async () => {
     const made = await running.api('POST', `${management}/principals`, { principal: { name: 'materialize' } });
-    expect(made.status).toBe(201);
     credentials = made.json['credentials'] as unknown as typeof credentials;
-    const statuses = [
+    statuses = [
+      made,
       await running.api('POST', `${management}/principal-roles`, { principalRole: { name: 'materialize_role' } }),
       await running.api('PUT', `${management}/principals/materialize/principal-roles`, { principalRole: { name: 'materialize_role' } }),
       await running.api('POST', `${management}/principal-roles`, { principalRole: { name: 'other_role' } }),
       await running.api('POST', `${management}/catalogs/lake/catalog-roles`, { catalogRole: { name: 'materialize_writer' } }),
       await running.api('PUT', `${management}/principal-roles/materialize_role/catalog-roles/lake`, { catalogRole: { name: 'materialize_writer' } }),
     ].map((reply) => reply.status);
-    expect(statuses).toEqual([201, 201, 201, 201, 201]);
   });
   const asMaterialize = async (scope = 'PRINCIPAL_ROLE:ALL') => running.token(credentials.clientId, credentials.clientSecret, scope);
   const create = async (token: string, name: string) => running.api('POST', 'catalog/v1/lake/namespaces/ns/tables', {
     name, schema: { type: 'struct', fields: [{ id: 1, name: 'id', required: true, type: 'long' }] },
   }, { token, headers: { 'x-iceberg-access-delegation': 'vended-credentials' } });
+
+  test('WHEN it is set up THEN every step is answered with 201', () => {
+    expect(statuses).toEqual([201, 201, 201, 201, 201, 201]);
+  });
 
   test('WHEN the scope names its own role THEN it may call', async () => {
     await running.api('PUT', `${management}/catalogs/lake/catalog-roles/materialize_writer/grants`, { grant: { type: 'catalog', privilege: 'NAMESPACE_LIST' } });

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { lockState } from '../../../src/embedded/catalog/state-lock.ts';
 import { openTablePointers } from '../../../src/embedded/catalog/table-pointers.ts';
 
 let directory: string;
@@ -46,5 +47,19 @@ describe('GIVEN two tables', () => {
     const pointer = pointers.create('c', namespace, 't', 'm0')!;
     writeFileSync(join(directory, 'tables', `.${pointer.id}.json.new`), '{"id":');
     expect(openTablePointers(directory).find('c', namespace, 't')).toEqual(pointer);
+  });
+});
+
+describe('GIVEN a state directory', () => {
+  test('WHEN it is held THEN a second catalog is refused, and after the release or the death of the holder it is not', () => {
+    const release = lockState(directory);
+    expect(() => lockState(directory)).toThrow(/in use/);
+    release();
+    lockState(directory)();
+    // A process id that no process has: above the highest that the kernel gives out.
+    writeFileSync(join(directory, 'lock'), '4194399');
+    lockState(directory)();
+    writeFileSync(join(directory, 'lock'), '1');
+    expect(() => lockState(directory)).toThrow(/in use by process 1/);
   });
 });
