@@ -58,19 +58,20 @@ export function typeToJson(type: IcebergType): JsonValue {
       'value-required': type.valueRequired,
     };
     case 'unknown': return type.text.startsWith('{') ? asObject(parseJson(type.text), '$') : type.text;
-    default: return type.kind;
+    case 'boolean': case 'int': case 'long': case 'float': case 'double': case 'date': case 'time':
+    case 'timestamp': case 'timestamptz': case 'string': case 'uuid': case 'binary':
+      return type.kind;
   }
 }
 
 export function parseType(json: JsonValue | undefined, at = '$'): IcebergType {
   if (typeof json === 'string') return parseTypeText(json);
   if (!isJsonObject(json)) throw new SinkError('catalog-protocol', `${at} must be a type`);
-  switch (json['type']) {
-    case 'struct': return { kind: 'struct', fields: parseFields(json, at) };
-    case 'list': return parseList(json, at);
-    case 'map': return parseMap(json, at);
-    default: return { kind: 'unknown', text: formatJson(json) };
-  }
+  const kind = json['type'];
+  if (kind === 'struct') return { kind, fields: parseFields(json, at) };
+  if (kind === 'list') return parseList(json, at);
+  if (kind === 'map') return parseMap(json, at);
+  return { kind: 'unknown', text: formatJson(json) };
 }
 
 function parseTypeText(text: string): IcebergType {

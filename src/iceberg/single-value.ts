@@ -125,11 +125,11 @@ function decimalFromBytes(type: PrimitiveType, bytes: Uint8Array): bigint {
 function uuidBytes(text: string): Uint8Array {
   const hex = text.replaceAll('-', '');
   invariant(/^[0-9a-fA-F]{32}$/.test(hex), 'a uuid bound must have 32 hex digits');
-  return Uint8Array.fromHex(hex);
+  return Uint8Array.from(Buffer.from(hex, 'hex'));
 }
 
 function uuidText(bytes: Uint8Array): string {
-  return bytes.toHex().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  return Buffer.from(bytes).toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
 function exactBytes(value: SingleValue, length: number, type: PrimitiveType): Uint8Array {

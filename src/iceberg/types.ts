@@ -59,6 +59,8 @@ export function formatType(type: IcebergType): string {
     case 'map': return `map<${formatType(type.key)}, ${formatType(type.value)}>`;
     case 'struct': return `struct<${type.fields.map((field) => `${field.name}: ${formatType(field.type)}`).join(', ')}>`;
     case 'unknown': return type.text;
-    default: return type.kind;
+    case 'boolean': case 'int': case 'long': case 'float': case 'double': case 'date': case 'time':
+    case 'timestamp': case 'timestamptz': case 'string': case 'uuid': case 'binary':
+      return type.kind;
   }
 }
