@@ -1,0 +1,3 @@
+export function startAuction(_s: unknown, _o: unknown): { stop: () => void } {
+  return { stop: () => undefined };
+}

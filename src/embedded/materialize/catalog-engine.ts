@@ -1,0 +1,214 @@
+/**
+ * The SQL engine behind catalog queries: PGlite, started when the first query needs it. In: a statement with the
+ * client's own parameters. Out: the engine's protocol messages, with values in Materialize's text forms.
+ *
+ * Invariant: one statement at a time from "bring tables up to date" to "read its answer", so a statement sees the
+ * world at one moment; no transaction outlives a statement.
+ */
+import { PGlite } from '@electric-sql/pglite';
+import { catalogRows, frontierRows } from './catalog-rows.ts';
+import { CATALOG_SCHEMA_SQL } from './catalog-schema.ts';
+import { fromPostgresText } from './postgres-values.ts';
+import { type WireError, StatementError, cstring, dataRow, int16, int32, readBody, wireMessage } from './wire-frames.ts';
+import type { World } from './world.ts';
+
+export interface EngineStatement {
+  readonly sql: string;
+  /** Parameter types of the client's Parse: count and OIDs. */
+  readonly parameterTypes: Uint8Array;
+  /** Formats, parameters and result formats of the client's Bind; null describes without running. */
+  readonly binding: Uint8Array | null;
+  readonly searchPath: readonly string[];
+}
+
+export interface EngineAnswer {
+  /** ParameterDescription; null when the statement was bound. */
+  readonly parameters: Buffer | null;
+  /** RowDescription or NoData. */
+  readonly description: Buffer;
+  /** DataRow messages. */
+  readonly rows: readonly Buffer[];
+  /** The command tag; null when it was only described. */
+  readonly tag: string | null;
+  readonly notices: readonly Buffer[];
+}
+
+export interface CatalogEngine {
+  /** Runs `work` alone; the engine is up to date with the world when it starts. */
+  exclusive<T>(work: (engine: EngineAccess) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface EngineAccess {
+  run(statement: EngineStatement): Promise<EngineAnswer>;
+  /** Own housekeeping; values come as PGlite parses them. */
+  query(sql: string, parameters?: unknown[]): Promise<Record<string, unknown>[]>;
+  execute(sql: string): Promise<void>;
+  copyIn(sql: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+}
+
+export function createCatalogEngine(world: World): CatalogEngine {
+  let starting: Promise<PGlite> | null = null;
+  let last: Promise<unknown> = Promise.resolve();
+  let syncedVersion = 0;
+
+  const start = async (): Promise<PGlite> => {
+    const lite = await PGlite.create();
+    await lite.exec(CATALOG_SCHEMA_SQL);
+    return lite;
+  };
+  const bringUpToDate = async (lite: PGlite): Promise<void> => {
+    if (syncedVersion !== world.catalogVersion()) {
+      const version = world.catalogVersion();
+      for (const [table, rows] of Object.entries(catalogRows(world))) await fillTable(lite, table, rows);
+      syncedVersion = version;
+    }
+    await fillTable(lite, 'mz_internal.mz_frontiers', frontierRows(world));
+  };
+  return {
+    exclusive(work) {
+      const turn = last.then(async () => {
+        starting ??= start();
+        const lite = await starting;
+        await bringUpToDate(lite);
+        return work(accessTo(lite));
+      });
+      last = turn.catch(() => undefined);
+      return turn;
+    },
+    async close() {
+      await last;
+      if (starting !== null) await (await starting).close();
+    },
+  };
+}
+
+async function fillTable(lite: PGlite, table: string, rows: readonly object[]): Promise<void> {
+  await lite.query(`DELETE FROM ${table}`);
+  if (rows.length === 0) return;
+  const sql = `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::text::json)`;
+  await lite.query(sql, [JSON.stringify(rows)]);
+}
+
+function accessTo(lite: PGlite): EngineAccess {
+  return {
+    run: (statement) => runStatement(lite, statement),
+    async query(sql, parameters = []) {
+      return (await lite.query<Record<string, unknown>>(sql, parameters)).rows;
+    },
+    async execute(sql) {
+      await lite.exec(sql);
+    },
+    async copyIn(sql, bytes) {
+      await lite.query(sql, [], { blob: new Blob([bytes]) });
+    },
+  };
+}
+
+async function runStatement(lite: PGlite, statement: EngineStatement): Promise<EngineAnswer> {
+  const path = [...statement.searchPath, 'mz_catalog', 'mz_internal', 'pg_catalog'];
+  await lite.exec(`SET search_path = ${path.map((schema) => `"${schema.replaceAll('"', '""')}"`).join(', ')}`);
+  const none = cstring('');
+  const request = [wireMessage('P', none, cstring(statement.sql), statement.parameterTypes)];
+  if (statement.binding === null) {
+    request.push(wireMessage('D', Buffer.from('S\0')));
+  } else {
+    request.push(wireMessage('B', none, none, statement.binding), wireMessage('D', Buffer.from('P\0')));
+    request.push(wireMessage('E', none, int32(0)));
+  }
+  request.push(wireMessage('S'));
+  const answer = Buffer.from(await lite.execProtocolRaw(Buffer.concat(request)));
+  return readAnswer(answer, statement.binding !== null && resultsAreText(statement.binding));
+}
+
+/** True when no result format of a Bind asks for binary. */
+function resultsAreText(binding: Uint8Array): boolean {
+  const body = readBody(Buffer.from(binding));
+  for (let formats = body.int16(); formats > 0; formats--) body.int16();
+  for (let parameters = body.int16(); parameters > 0; parameters--) body.bytes(Math.max(0, body.int32()));
+  for (let formats = body.int16(); formats > 0; formats--) if (body.int16() !== 0) return false;
+  return true;
+}
+
+function readAnswer(bytes: Buffer, textResults: boolean): EngineAnswer {
+  let parameters: Buffer | null = null;
+  let description = wireMessage('n');
+  let types: number[] = [];
+  let tag: string | null = null;
+  const rows: Buffer[] = [];
+  const notices: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const end = at + 1 + bytes.readInt32BE(at + 1);
+    const body = bytes.subarray(at + 5, end);
+    const whole = Buffer.from(bytes.subarray(at, end));
+    switch (String.fromCharCode(bytes[at] ?? 0)) {
+      case 'E':
+        throw new StatementError(readError(body));
+      case 't':
+        parameters = whole;
+        break;
+      case 'T':
+        ({ description, types } = readDescription(body));
+        break;
+      case 'D':
+        rows.push(textResults ? convertRow(body, types) : whole);
+        break;
+      case 'C':
+        tag = readBody(body).cstring();
+        break;
+      case 'N':
+        notices.push(whole);
+        break;
+      default:
+        break;
+    }
+    at = end;
+  }
+  return { parameters, description, rows, tag, notices };
+}
+
+/** Materialize reports neither table nor attribute number of a column. */
+function readDescription(body: Buffer): { description: Buffer; types: number[] } {
+  const read = readBody(body);
+  const count = read.int16();
+  const types: number[] = [];
+  const parts: Buffer[] = [int16(count)];
+  for (let i = 0; i < count; i++) {
+    parts.push(cstring(read.cstring()));
+    read.bytes(6);
+    const rest = read.bytes(12);
+    types.push(rest.readInt32BE(0));
+    parts.push(Buffer.alloc(6), rest);
+  }
+  return { description: wireMessage('T', ...parts), types };
+}
+
+function convertRow(body: Buffer, types: readonly number[]): Buffer {
+  const read = readBody(body);
+  const count = read.int16();
+  const values: (Buffer | null)[] = [];
+  for (let i = 0; i < count; i++) {
+    const length = read.int32();
+    const value = length < 0 ? null : read.bytes(length);
+    values.push(value === null ? null : Buffer.from(fromPostgresText(types[i] ?? 0, value.toString('utf8')), 'utf8'));
+  }
+  return dataRow(values);
+}
+
+/** Planner errors of Materialize are XX000 with their own words where Postgres has codes of its own. */
+function readError(body: Buffer): WireError {
+  const fields = new Map<string, string>();
+  for (const field of body.toString('utf8').split('\0')) if (field !== '') fields.set(field.slice(0, 1), field.slice(1));
+  const sqlstate = fields.get('C') ?? 'XX000';
+  const message = fields.get('M') ?? '';
+  if (sqlstate === '42P01') {
+    return { sqlstate: 'XX000', message: message.replace(/^relation "(.*)" does not exist$/, "unknown catalog item '$1'") };
+  }
+  const [detail, hint] = [fields.get('D'), fields.get('H')];
+  return {
+    sqlstate: sqlstate === '42703' ? 'XX000' : sqlstate,
+    message,
+    ...(detail !== undefined && { detail }),
+    ...(hint !== undefined && { hint }),
+  };
+}

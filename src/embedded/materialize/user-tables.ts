@@ -1,0 +1,171 @@
+/**
+ * The relations of users as tables of the SQL engine, so that they can be queried and tables be written. In: the
+ * names a statement mentions. Out: tables that hold the relations' present content, and after a write the changes
+ * it made, as COPY text.
+ *
+ * Invariant: an engine table is only a copy; what a statement changed becomes true when the changes are applied to
+ * the relation, at a new time.
+ */
+import type { SqlType } from '../../relation/sql-type.ts';
+import type { EngineAccess } from './catalog-engine.ts';
+import { escapeCopyText, joinCopyColumns } from './copy-text.ts';
+import { fromPostgresText } from './postgres-values.ts';
+import { latestReadable } from './relation-history.ts';
+import type { SqlStatement, SqlToken } from './sql-tokens.ts';
+import { failStatement } from './wire-frames.ts';
+import { typeOidOf } from './wire-types.ts';
+import type { LineChange, StandInRelation, World } from './world.ts';
+
+export interface UserTables {
+  /** Brings the engine's copies of the mentioned relations up to date. Throws XX000 for one that fails to evaluate. */
+  refresh(engine: EngineAccess, statement: SqlStatement): Promise<void>;
+  /** What the last statement changed in `relation`'s copy. */
+  takeChanges(engine: EngineAccess, relation: StandInRelation): Promise<LineChange[]>;
+  /** The copy already holds what is now applied. */
+  markCurrent(relation: StandInRelation): void;
+}
+
+export function createUserTables(world: World): UserTables {
+  const copies = new Map<string, { readonly id: string; version: number; time: string }>();
+  const key = (relation: StandInRelation): string => engineName(relation);
+  const contentTime = (relation: StandInRelation): string => String(latestReadable(relation.history));
+  return {
+    async refresh(engine, statement) {
+      const names = new Set(statement.tokens.filter((t) => t.kind === 'word' || t.kind === 'quoted').map((t) => t.text));
+      for (const relation of world.relations.values()) {
+        if (!names.has(relation.name)) continue;
+        if (relation.error !== null) failStatement('XX000', relation.error);
+        let copy = copies.get(key(relation));
+        if (copy?.id !== relation.id) {
+          await createCopy(engine, relation);
+          copy = { id: relation.id, version: -1, time: '' };
+          copies.set(key(relation), copy);
+        }
+        // Content changes only where something was applied; with an unchanged version it is the same at any later time.
+        if (copy.version === relation.version && copy.time >= lastChange(relation)) continue;
+        await fillCopy(engine, world, relation);
+        copy.version = relation.version;
+        copy.time = contentTime(relation).padStart(20, '0');
+      }
+    },
+    async takeChanges(engine, relation) {
+      const rows = await engine.query('DELETE FROM mz_capture.changes RETURNING diff, row_values');
+      return rows.map(({ diff, row_values: values }) => {
+        const columns = (values as (string | null)[]).map((value, i) => {
+          const type = relation.columns[i]?.type;
+          if (value === null || type === undefined) return null;
+          return escapeCopyText(fromPostgresText(engineOidOf(type), value));
+        });
+        return { line: joinCopyColumns(columns), diff: diff as number };
+      });
+    },
+    markCurrent(relation) {
+      const copy = copies.get(key(relation));
+      if (copy !== undefined) {
+        copy.version = relation.version;
+        copy.time = contentTime(relation).padStart(20, '0');
+      }
+    },
+  };
+}
+
+function lastChange(relation: StandInRelation): string {
+  const readable = latestReadable(relation.history);
+  const entry = relation.history.log.findLast(({ time }) => time <= readable);
+  return String(entry?.time ?? 0n).padStart(20, '0');
+}
+
+/** The schema of the engine that stands for a schema of a database. */
+export function engineSchema(database: string, schema: string): string {
+  return database === 'materialize' ? schema : `${database}.${schema}`;
+}
+
+function engineName(relation: StandInRelation): string {
+  return `${quoteName(engineSchema(relation.database, relation.schema))}.${quoteName(relation.name)}`;
+}
+
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Names of three parts cannot be said in the engine: `database.schema.name` becomes schema and name. */
+export function toEngineNames(statement: SqlStatement, databases: ReadonlySet<string>): string {
+  const { sql, tokens } = statement;
+  let out = '';
+  let at = 0;
+  const isName = (token: SqlToken | undefined): boolean => token?.kind === 'word' || token?.kind === 'quoted';
+  for (let i = 0; i + 4 < tokens.length; i++) {
+    const [database, dot, schema, secondDot, name] = tokens.slice(i, i + 5);
+    if (database === undefined || schema === undefined || dot?.text !== '.' || secondDot?.text !== '.') continue;
+    if (!isName(database) || !isName(schema) || !isName(name) || !databases.has(database.text)) continue;
+    out += sql.slice(at, database.start) + quoteName(engineSchema(database.text, schema.text));
+    at = schema.end;
+  }
+  return out + sql.slice(at);
+}
+
+async function createCopy(engine: EngineAccess, relation: StandInRelation): Promise<void> {
+  const table = engineName(relation);
+  const schema = quoteName(engineSchema(relation.database, relation.schema));
+  const columns = relation.columns.map(({ name, type, nullable }) => {
+    return `${quoteName(name)} ${engineTypeOf(type)}${nullable ? '' : ' NOT NULL'}`;
+  });
+  const values = (row: string): string => `ARRAY[${relation.columns.map((c) => `${row}.${quoteName(c.name)}::text`).join(', ')}]::text[]`;
+  const capture = quoteName(`capture_${relation.id}`);
+  await engine.execute(`
+    CREATE SCHEMA IF NOT EXISTS ${schema};
+    DROP TABLE IF EXISTS ${table};
+    CREATE TABLE ${table} (${columns.join(', ')});
+    CREATE OR REPLACE FUNCTION mz_capture.${capture}() RETURNS trigger LANGUAGE plpgsql AS $capture$
+    BEGIN
+      IF TG_OP <> 'INSERT' THEN
+        INSERT INTO mz_capture.changes (diff, row_values) VALUES (-1, ${values('OLD')});
+      END IF;
+      IF TG_OP <> 'DELETE' THEN
+        INSERT INTO mz_capture.changes (diff, row_values) VALUES (1, ${values('NEW')});
+      END IF;
+      RETURN NULL;
+    END $capture$;
+    CREATE TRIGGER capture AFTER INSERT OR UPDATE OR DELETE ON ${table}
+      FOR EACH ROW EXECUTE FUNCTION mz_capture.${capture}();`);
+}
+
+async function fillCopy(engine: EngineAccess, world: World, relation: StandInRelation): Promise<void> {
+  const rows = world.snapshotAt(relation, latestReadable(relation.history));
+  let lines = '';
+  for (const [row, diff] of rows) if (diff > 0) lines += `${row}\n`.repeat(diff);
+  // Replica role keeps the capturing trigger quiet.
+  await engine.execute(`SET session_replication_role = replica; TRUNCATE ${engineName(relation)}`);
+  if (lines !== '') await engine.copyIn(`COPY ${engineName(relation)} FROM '/dev/blob'`, Buffer.from(lines, 'latin1'));
+  await engine.execute('SET session_replication_role = origin');
+}
+
+/** The engine's type for a column; what Postgres has no type for is text in Materialize's form. */
+function engineTypeOf(type: SqlType): string {
+  if (type.kind !== 'scalar') return 'text';
+  switch (type.name) {
+    case 'numeric':
+      return type.scale === null ? 'numeric' : `numeric(39,${type.scale})`;
+    case 'uint2':
+    case 'uint4':
+    case 'uint8':
+    case 'mz_timestamp':
+      return `mz_catalog.${type.name}`;
+    case 'character':
+    case '"char"':
+    case 'mz_aclitem':
+    case 'aclitem':
+    case 'int2vector':
+      return 'text';
+    case 'regclass':
+    case 'regproc':
+    case 'regtype':
+      return 'oid';
+    default:
+      return type.name;
+  }
+}
+
+function engineOidOf(type: SqlType): number {
+  return type.kind === 'scalar' ? typeOidOf(type) : 0;
+}
