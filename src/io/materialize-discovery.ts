@@ -8,7 +8,7 @@
  * are null when it fails: not knowing a key is not knowing that there is none.
  */
 import type { QualifiedName } from '../definition/definitions.ts';
-import { SinkError } from '../errors.ts';
+import { type ErrorCode, SinkError } from '../errors.ts';
 import type { Column, Relation, RelationKind } from '../relation/relation.ts';
 import type { SqlType } from '../relation/sql-type.ts';
 import { sqlTypeFromCatalog } from '../relation/sql-type-text.ts';
@@ -211,6 +211,8 @@ function isKnown(type: SqlType): boolean {
   }
 }
 
+const STOPS_DISCOVERY: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['source-disconnected', 'cluster-missing']);
+
 /** The plan's text, or null when Materialize does not explain it (older versions, missing privileges). */
 async function explain(session: Session, relation: FoundRelation, what: 'types' | 'keys'): Promise<string | null> {
   const name = qualifiedIdentifier([relation.database, relation.schema, relation.name]);
@@ -218,8 +220,8 @@ async function explain(session: Session, relation: FoundRelation, what: 'types' 
     const rows = await queryText(session, `EXPLAIN OPTIMIZED PLAN WITH (${what}) AS TEXT FOR SELECT * FROM ${name}`);
     return rows.map(([line]) => line ?? '').join('\n');
   } catch (thrown) {
-    // A lost connection is a lost connection; any other refusal only means that the plan is not to be had.
-    if (thrown instanceof SinkError && thrown.code === 'source-disconnected') throw thrown;
+    // These two say what is wrong with more than the plan; any other refusal means that the plan is not to be had.
+    if (thrown instanceof SinkError && STOPS_DISCOVERY.has(thrown.code)) throw thrown;
     return null;
   }
 }

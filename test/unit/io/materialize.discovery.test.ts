@@ -27,7 +27,7 @@ const CATALOG = `
     ('u10', 'u3', 't', 'table'), ('u11', 'u4', 't', 'materialized-view'), ('u12', 'u5', 't', 'source'),
     ('u13', 'u3', 'v', 'view'), ('u14', 'u3', 'i', 'index'), ('u15', 'u3', 'k', 'sink'), ('u16', 'u3', 'c', 'connection'),
     ('u17', 'u4', 'only sales', 'table'), ('s20', 's1', 'mz_sessions', 'table'), ('u21', 'u3', 'nested', 'table'),
-    ('u22', 'u3', 'it''s', 'table');
+    ('u22', 'u3', 'it''s', 'table'), ('u23', 'u3', 'no cluster', 'table');
   INSERT INTO mz_catalog.mz_columns VALUES
     ('u10', 'b', 2, true, 'numeric', 1700, 2555910), ('u10', 'a', 1, false, 'integer', 23, -1),
     ('u10', 'c', 3, true, 'timestamp with time zone', 1184, -1), ('u10', 'd', 4, true, 'integer[]', 1007, -1),
@@ -67,6 +67,7 @@ async function answer(sql: string): Promise<Answer> {
   const explain = /^EXPLAIN OPTIMIZED PLAN WITH \((\w+)\) AS TEXT FOR SELECT \* FROM (.*)$/.exec(sql);
   if (explain !== null) {
     const annotation = EXPLAINED[`${explain[1]} ${explain[2]}`];
+    if (sql.includes('no cluster')) return { error: ['XX000', "unknown cluster 'quick'"] };
     if (annotation === undefined) return { error: ['XX000', 'no plan'] };
     return { rows: [[`Explained Query:\n  ReadStorage x // { ${annotation} }\n`]] };
   }
@@ -151,6 +152,11 @@ describe('GIVEN a relation', () => {
     [{ schema: 'sales' }, null],
   ])('WHEN the plan of %j is explained THEN its keys are %j', async (name, keys) => {
     expect((await discover(name)).uniqueKeys).toEqual(keys);
+  });
+
+  it('WHEN the cluster does not exist THEN that is named, and not taken for a relation without keys', async () => {
+    await expect(discover({ name: 'no cluster' })).rejects
+      .toSatisfy((thrown) => thrown instanceof SinkError && thrown.code === 'cluster-missing');
   });
 
   it('WHEN its socket is not needed any more THEN it is closed', async () => {
