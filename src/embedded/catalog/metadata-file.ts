@@ -77,10 +77,13 @@ export function withReferencedSnapshots(metadata: JsonObject): JsonObject {
 
 /**
  * Metadata of a table that is only about to be made, for the updates of its first commit to build upon. Without
- * uuid, schema, spec and sort order: the commit brings them, as the specification asks of `assert-create`.
+ * schema, spec and sort order: the commit brings them, as the specification asks of `assert-create`.
  */
-export function unbornMetadata(location: string, formatVersion: number): JsonObject {
+export function unbornMetadata(location: string, updates: readonly JsonObject[]): JsonObject {
+  const version = updates.find((update) => update['action'] === 'upgrade-format-version')?.['format-version'];
+  const formatVersion = typeof version === 'number' ? version : 2;
   return {
+    'table-uuid': randomUUID(),
     'format-version': formatVersion,
     location,
     'last-sequence-number': 0,
@@ -94,10 +97,11 @@ export function unbornMetadata(location: string, formatVersion: number): JsonObj
     'sort-orders': [],
     'default-sort-order-id': -1,
     properties: {},
-    'current-snapshot-id': null,
+    'current-snapshot-id': formatVersion >= 3 ? null : -1,
     refs: {},
     snapshots: [],
     'snapshot-log': [],
     'metadata-log': [],
+    ...(formatVersion >= 3 ? { 'next-row-id': 0 } : {}),
   };
 }

@@ -4,13 +4,12 @@
  * not at all. Between the file and the pointer nothing is lost by a crash: the old state stays, the new file
  * is an orphan.
  */
-import { applyUpdates } from '../../iceberg/apply-update.ts';
 import type { JsonObject } from '../../iceberg/json.ts';
-import { checkRequirement } from '../../iceberg/requirements.ts';
 import { commitFailed } from './answer.ts';
 import type { Refusal } from './answer.ts';
 import type { IcebergContext, TableIdentifier } from './iceberg-context.ts';
 import { checkLocations, formatIdentifier, noSuchTable, tableLocation } from './iceberg-context.ts';
+import { changedMetadata, checkRequirements, refuseUnknown } from './metadata-change.ts';
 import {
   extraLocations, nextMetadataLocation, readMetadata, unbornMetadata, withMetadataLog, writeMetadata,
 } from './metadata-file.ts';
@@ -52,16 +51,14 @@ export async function commitTables(context: IcebergContext, changes: readonly Ta
 
 async function prepare(context: IcebergContext, change: TableChange): Promise<PreparedChange> {
   const { table, requirements, updates } = change;
+  refuseUnknown(requirements, updates);
   const pointer = context.stores.pointers.find(context.catalog.name, table.namespace, table.name);
   const creates = requirements.some((requirement) => requirement['type'] === 'assert-create');
   if (pointer === null && !creates) throw noSuchTable(table);
   const base = pointer === null ? null : await readMetadata(context, pointer.metadataLocation);
-  for (const requirement of requirements) {
-    const failure = checkRequirement(base, requirement);
-    if (failure !== null) throw commitFailed(failure);
-  }
-  const start = base ?? unbornMetadata(tableLocation(context, table), 2);
-  const next = applyUpdates(start, [...updates], BigInt(context.stores.nowMs()));
+  checkRequirements(base, requirements);
+  const start = base ?? unbornMetadata(tableLocation(context, table), updates);
+  const next = changedMetadata(start, updates, context.stores.nowMs());
   const known = base === null ? [] : locationsOf(base);
   checkLocations(context, table, locationsOf(next).filter((location) => !known.includes(location)));
   if (pointer === null || base === null) {

@@ -4,11 +4,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '../../iceberg/json.ts';
-import { newTableMetadata } from '../../iceberg/new-table-metadata.ts';
 import type { Answer } from './answer.ts';
 import { alreadyExists, badRequest } from './answer.ts';
 import type { IcebergContext, TableIdentifier } from './iceberg-context.ts';
 import { authorizeTable, checkLocations, formatIdentifier, splitNamespace, tableLocation } from './iceberg-context.ts';
+import { bornMetadata } from './metadata-change.ts';
 import { extraLocations, nextMetadataLocation, readMetadata, writeMetadata } from './metadata-file.ts';
 import { bodyObject, isObject, objectField, optionalString, propertiesField, stringField } from './request.ts';
 import { part } from './route-table.ts';
@@ -86,7 +86,7 @@ function metadataOf(context: IcebergContext, table: TableIdentifier, body: JsonO
   const now = context.stores.nowMs();
   const { 'format-version': formatVersion = '2', ...properties } = propertiesField(body, 'properties');
   if (!/^[23]$/.test(formatVersion)) throw badRequest(`Unsupported format version: v${formatVersion}`);
-  return newTableMetadata({
+  return bornMetadata({
     uuid: randomUUID(),
     location: withoutTrailingSlashes(optionalString(body, 'location') ?? tableLocation(context, table)),
     schema: objectField(body, 'schema'),

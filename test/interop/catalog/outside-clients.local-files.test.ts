@@ -9,6 +9,7 @@ import { SERVICES } from './s3-server.ts';
 
 const run = promisify(execFile);
 const HOME = process.env['SERVICES_HOME'] ?? join(homedir(), '.cache/mz-iceberg-sink-services');
+const CREDENTIAL = `${ROOT.clientId}:${ROOT.clientSecret}`;
 const SCOPE = 'PRINCIPAL_ROLE:ALL';
 
 let running: RunningCatalog;
@@ -20,16 +21,16 @@ afterAll(() => running.stop());
 describe('GIVEN the embedded catalog on local files, behind OAuth', () => {
   test('WHEN PyIceberg makes, appends to, changes and renames tables THEN it reads back what it wrote', async () => {
     const { stdout } = await run(join(HOME, 'readers/venv/bin/python'), [
-      '-W', 'ignore', join(import.meta.dirname, 'pyiceberg_walk.py'), running.catalog.catalogUrl, 'lake', `${ROOT.clientId}:${ROOT.clientSecret}`, SCOPE,
+      '-W', 'ignore', join(import.meta.dirname, 'pyiceberg_walk.py'),
+      running.catalog.catalogUrl, 'lake', CREDENTIAL, SCOPE,
     ]);
     expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toEqual({
-      rows: [{ id: 1, name: 'a', extra: null }, { id: 2, name: null, extra: null }, { id: 3, name: 'c', extra: null }],
-      conflict: 'refused',
+      rows: [[1, 'a'], [2, null], [3, 'c'], [4, 'stale']].map(([id, name]) => ({ id, name, extra: null })),
       again: 'exists',
       old: 'gone',
       property: 'v',
       columns: ['id', 'name', 'extra'],
-      snapshots: 2,
+      snapshots: 3,
       staged: 'staged',
       tables: ['renamed', 'staged'],
       namespace: 'walk',
@@ -42,7 +43,7 @@ describe('GIVEN the embedded catalog on local files, behind OAuth', () => {
       env: {
         ...process.env,
         REST_WAREHOUSE: 'lake',
-        REST_CREDENTIAL: `${ROOT.clientId}:${ROOT.clientSecret}`,
+        REST_CREDENTIAL: CREDENTIAL,
         REST_OAUTH2_URI: `${running.catalog.catalogUrl}/v1/oauth/tokens`,
         REST_SCOPE: SCOPE,
       },
