@@ -173,6 +173,20 @@ export function getStringMap(object: JsonObject, key: string, at = '$'): Readonl
   return Object.fromEntries(members.map(([name, value]) => [name, asString(value, `${at}.${key}.${name}`)]));
 }
 
+/** Equal in content: the order of members and whether an integer is a number or a bigint do not matter. */
+export function sameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  if (isJsonArray(a)) {
+    return isJsonArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
+  }
+  if (isJsonObject(a)) {
+    const keys = Object.keys(a);
+    return isJsonObject(b) && keys.length === Object.keys(b).length && keys.every((key) => sameJson(a[key], b[key]));
+  }
+  if (typeof a === 'bigint' && typeof b === 'number') return a.toString() === b.toString();
+  if (typeof a === 'number' && typeof b === 'bigint') return a.toString() === b.toString();
+  return a === b;
+}
+
 export function isAbsent(object: JsonObject, key: string): boolean {
   const value = object[key];
   return value === undefined || value === null;
