@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+
+import { consolidate } from '../../../src/batch/consolidate.ts';
+import { chunkOf } from '../../e2e/write/rows.ts';
+
+describe('GIVEN the changes of a span', () => {
+  test('WHEN a key changes and changes back THEN nothing is left', () => {
+    const chunk = chunkOf([
+      { row: '1\ta', diff: -1n, time: 1n }, { row: '1\tb', diff: 1n, time: 1n },
+      { row: '1\ta', diff: 1n, time: 2n }, { row: '1\tb', diff: -1n, time: 2n },
+    ]);
+    const net = consolidate([chunk], [0]);
+    expect([net.inserts.length, net.deletes.length]).toEqual([0, 0]);
+  });
+
+  test('WHEN an insertion comes before its retraction of another chunk THEN they still cancel', () => {
+    const net = consolidate([chunkOf([{ row: '1\tb' }]), chunkOf([{ row: '1\tb', diff: -1n }, { row: '1\ta', diff: -1n }])], [0]);
+    expect([net.inserts.length, net.deletes.length]).toEqual([0, 1]);
+  });
+
+  test('WHEN two rows of one key are retracted THEN the key is deleted once', () => {
+    const net = consolidate([chunkOf([{ row: '1\ta', diff: -1n }, { row: '1\tb', diff: -1n }])], [0]);
+    expect(net.deletes.length).toBe(1);
+  });
+
+  test('WHEN keys share a hash THEN their bytes keep them apart, prefixes too', () => {
+    const net = consolidate([chunkOf([{ row: '1\ta', diff: -1n }, { row: '11\ta', diff: -1n }, { row: '\t1a', diff: -1n }])], [0]);
+    expect(net.deletes.length).toBe(3);
+  });
+
+  test('WHEN a diff is beyond 2^53 THEN it is an error and not a rounded count', () => {
+    expect(() => consolidate([chunkOf([{ row: '1', diff: 2n ** 60n }])], [0])).toThrow('2^53');
+  });
+
+  test('WHEN a hundred thousand rows share one key hash and differ THEN it ends in time', () => {
+    const chunk = chunkOf(Array.from({ length: 100_000 }, (_, index) => ({ row: `hot\t${index}` })));
+    expect(consolidate([chunk], [0]).inserts.length).toBe(100_000);
+  });
+});
