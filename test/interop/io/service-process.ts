@@ -9,8 +9,12 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+export async function answers(url: string): Promise<boolean> {
+  return await fetch(url).then((answer) => answer.ok, () => false);
+}
+
 export async function startService(
-  name: string, environment: Readonly<Record<string, string>>, readyUrl: string,
+  name: string, environment: Readonly<Record<string, string>>, ready: () => Promise<boolean>,
 ): Promise<Service> {
   const child = spawn(join(SERVICES, name, 'start'), {
     env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'], detached: true,
@@ -27,8 +31,7 @@ export async function startService(
     await exited;
   };
   for (let attempt = 0; attempt < 240 && child.exitCode === null; attempt += 1) {
-    const answer = await fetch(readyUrl).catch(() => null);
-    if (answer !== null && answer.ok) return { stop };
+    if (await ready()) return { stop };
     await sleep(250);
   }
   if (child.exitCode === null) await stop();
