@@ -82,8 +82,9 @@ export function withReferencedSnapshots(metadata: JsonObject): JsonObject {
 export function unbornMetadata(location: string, updates: readonly JsonObject[]): JsonObject {
   const version = updates.find((update) => update['action'] === 'upgrade-format-version')?.['format-version'];
   const formatVersion = typeof version === 'number' ? version : 2;
+  const bringsUuid = updates.some((update) => update['action'] === 'assign-uuid');
   return {
-    'table-uuid': randomUUID(),
+    ...(bringsUuid ? {} : { 'table-uuid': randomUUID() }),
     'format-version': formatVersion,
     location,
     'last-sequence-number': 0,

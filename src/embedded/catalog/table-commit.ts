@@ -9,7 +9,7 @@ import { commitFailed } from './answer.ts';
 import type { Refusal } from './answer.ts';
 import type { IcebergContext, TableIdentifier } from './iceberg-context.ts';
 import { checkLocations, formatIdentifier, noSuchTable, tableLocation } from './iceberg-context.ts';
-import { changedMetadata, checkRequirements, refuseUnknown } from './metadata-change.ts';
+import { changedMetadata, checkRequirements } from './metadata-change.ts';
 import {
   extraLocations, nextMetadataLocation, readMetadata, unbornMetadata, withMetadataLog, writeMetadata,
 } from './metadata-file.ts';
@@ -51,7 +51,6 @@ export async function commitTables(context: IcebergContext, changes: readonly Ta
 
 async function prepare(context: IcebergContext, change: TableChange): Promise<PreparedChange> {
   const { table, requirements, updates } = change;
-  refuseUnknown(requirements, updates);
   const pointer = context.stores.pointers.find(context.catalog.name, table.namespace, table.name);
   const creates = requirements.some((requirement) => requirement['type'] === 'assert-create');
   if (pointer === null && !creates) throw noSuchTable(table);

@@ -92,7 +92,7 @@ describe('GIVEN requirements that do not hold', () => {
   });
 
   test.each([
-    ['another uuid', '{"type":"assert-table-uuid","uuid":"0c0c0c0c-0000-4000-8000-000000000000"}', 'Requirement failed: UUID does not match: expected UUID <> != 0c0c0c0c-0000-4000-8000-000000000000'],
+    ['another uuid', '{"type":"assert-table-uuid","uuid":"0c0c0c0c-0000-4000-8000-000000000000"}', 'Requirement failed: UUID does not match: expected UUID != 0c0c0c0c-0000-4000-8000-000000000000'],
     ['another head', '{"type":"assert-ref-snapshot-id","ref":"main","snapshot-id":11}', 'Requirement failed: branch main has changed: expected id 11 != 12'],
     ['a ref that is missing', '{"type":"assert-ref-snapshot-id","ref":"gone","snapshot-id":12345}', 'Requirement failed: branch or tag gone is missing, expected 12345'],
     ['no head', '{"type":"assert-ref-snapshot-id","ref":"main","snapshot-id":null}', 'Requirement failed: branch main was created concurrently'],
@@ -100,13 +100,9 @@ describe('GIVEN requirements that do not hold', () => {
   ])('WHEN a commit expects %s THEN 409 CommitFailedException and nothing changes', async (_, requirement, message) => {
     const before = await running.api('GET', `${TABLES}/checked`);
     const reply = await running.api('POST', `${TABLES}/checked`, `{"requirements":[${requirement}],"updates":${snapshotUpdates('99', '12', 2)}}`);
-    expect(reply.json.error).toMatchObject({ type: 'CommitFailedException', code: 409 });
-    expect(shape(reply.json.error?.message)).toBe(shape(message));
+    expect(reply.json.error).toEqual({ type: 'CommitFailedException', code: 409, message: message.replace('expected UUID', `expected ${uuid}`) });
     expect((await running.api('GET', `${TABLES}/checked`)).text).toBe(before.text);
   });
-
-  // The order of the two ids in the recorded messages is not the same for all requirements: compared without.
-  const shape = (message: string | undefined) => (message ?? '').replace(/expected .*/, 'expected');
 
   test.each([
     ['requirement', '{"requirements":[{"type":"assert-moon"}],"updates":[]}'],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningCatalog } from './running-catalog.ts';
-import { fileCatalog, replyOf, startCatalog, withLake } from './running-catalog.ts';
+import { SCHEMA, fileCatalog, replyOf, startCatalog, withLake } from './running-catalog.ts';
 
 let running: RunningCatalog;
 let nowMs = Date.now();
@@ -123,5 +123,22 @@ describe('GIVEN a principal set up as the guide does', () => {
     expect((await askToken({ ...GOOD, client_id: credentials.clientId, client_secret: credentials.clientSecret })).status).toBe(401);
     expect((await askToken({ ...GOOD, client_id: fresh.clientId, client_secret: fresh.clientSecret })).status).toBe(200);
     credentials = fresh;
+  });
+});
+
+describe('GIVEN a catalog whose admin role has only what it was made with', () => {
+  test('WHEN root creates and loads without delegation THEN it may; with delegation THEN 403, as recorded', async () => {
+    await running.api('POST', 'management/v1/catalogs', fileCatalog('bare', running.warehouse));
+    await running.api('POST', 'catalog/v1/bare/namespaces', { namespace: ['ns'] });
+    const tables = 'catalog/v1/bare/namespaces/ns/tables';
+    const vended = { headers: { 'x-iceberg-access-delegation': 'vended-credentials' } };
+    expect((await running.api('POST', tables, { name: 't', schema: SCHEMA })).status).toBe(200);
+    expect((await running.api('GET', `${tables}/t`)).status).toBe(200);
+    const commit = { requirements: [], updates: [{ action: 'set-properties', updates: { a: 'b' } }] };
+    expect((await running.api('POST', `${tables}/t`, commit)).status).toBe(200);
+    const refused = await running.api('GET', `${tables}/t`, undefined, vended);
+    expect(refused.status).toBe(403);
+    expect(refused.json.error?.message).toMatch(/is not authorized for op LOAD_TABLE_WITH_READ_DELEGATION$/);
+    expect((await running.api('GET', `${tables}/t/credentials`)).status).toBe(403);
   });
 });
