@@ -30,7 +30,8 @@ const standIn = await createMaterializeStandIn({
 let stopAuction = (): void => undefined;
 if (values.auction) {
   const { startAuction } = await import('../auction/load-generator.ts');
-  stopAuction = startAuction(standIn, { seed: Number(values.seed), changesPerSecond: Number(values['auction-rate']) }).stop;
+  const load = startAuction(standIn, { seed: Number(values.seed), changesPerSecond: Number(values['auction-rate']) });
+  stopAuction = () => load.stop();
 }
 
 const stop = async (): Promise<void> => {

@@ -77,7 +77,7 @@ export function createSession(setting: SessionSetting): Session {
     }
     const relation = await targetOf(statements, plan.statement.target);
     const running = streamSubscribe(setting, plan.statement, relation, describe);
-    stopStream = running.stop;
+    stopStream = (error) => running.stop(error);
     const end = await running.ended;
     stopStream = null;
     if (end.kind === 'error') throw new StatementError(end.error);

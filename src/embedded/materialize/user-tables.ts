@@ -6,7 +6,7 @@
  * Invariant: an engine table is only a copy; what a statement changed becomes true when the changes are applied to
  * the relation, at a new time.
  */
-import type { SqlType } from '../../relation/sql-type.ts';
+import type { ScalarName, SqlType } from '../../relation/sql-type.ts';
 import type { EngineAccess } from './catalog-engine.ts';
 import { escapeCopyText, joinCopyColumns } from './copy-text.ts';
 import { fromPostgresText } from './postgres-values.ts';
@@ -140,30 +140,27 @@ async function fillCopy(engine: EngineAccess, world: World, relation: StandInRel
   await engine.execute('SET session_replication_role = origin');
 }
 
+/** Types that Postgres lacks, or has with another text form. */
+const ENGINE_TYPES: Partial<Readonly<Record<ScalarName, string>>> = {
+  uint2: 'mz_catalog.uint2',
+  uint4: 'mz_catalog.uint4',
+  uint8: 'mz_catalog.uint8',
+  mz_timestamp: 'mz_catalog.mz_timestamp',
+  character: 'text',
+  '"char"': 'text',
+  mz_aclitem: 'text',
+  aclitem: 'text',
+  int2vector: 'text',
+  regclass: 'oid',
+  regproc: 'oid',
+  regtype: 'oid',
+};
+
 /** The engine's type for a column; what Postgres has no type for is text in Materialize's form. */
 function engineTypeOf(type: SqlType): string {
   if (type.kind !== 'scalar') return 'text';
-  switch (type.name) {
-    case 'numeric':
-      return type.scale === null ? 'numeric' : `numeric(39,${type.scale})`;
-    case 'uint2':
-    case 'uint4':
-    case 'uint8':
-    case 'mz_timestamp':
-      return `mz_catalog.${type.name}`;
-    case 'character':
-    case '"char"':
-    case 'mz_aclitem':
-    case 'aclitem':
-    case 'int2vector':
-      return 'text';
-    case 'regclass':
-    case 'regproc':
-    case 'regtype':
-      return 'oid';
-    default:
-      return type.name;
-  }
+  if (type.name === 'numeric' && type.scale !== null) return `numeric(39,${type.scale})`;
+  return ENGINE_TYPES[type.name] ?? type.name;
 }
 
 function engineOidOf(type: SqlType): number {

@@ -122,7 +122,7 @@ export function createWorld(writeJournal: WriteJournal): World {
     compactWithin(relation, since);
   };
   const notify = (relation: StandInRelation): void => {
-    for (const subscriber of [...relation.subscribers]) subscriber.changed();
+    for (const subscriber of relation.subscribers) subscriber.changed();
   };
   const advanceOne = (relation: StandInRelation, time: Timestamp): void => {
     advanceUpper(relation.history, frontierAt(time));
@@ -169,7 +169,7 @@ export function createWorld(writeJournal: WriteJournal): World {
     advance(time, relation) {
       record({ op: 'advance', id: relation?.id ?? null, time: String(time) });
       if (relation !== undefined) return advanceOne(relation, time);
-      for (const each of [...relations.values()]) {
+      for (const each of relations.values()) {
         const upper = each.history.upper[0];
         if (upper !== undefined && upper <= time) advanceOne(each, time);
       }
@@ -189,13 +189,13 @@ export function createWorld(writeJournal: WriteJournal): World {
       relations.delete(relation.id);
       version++;
       const message = `relation '${qualifiedName(relation)}' was dropped`;
-      for (const subscriber of [...relation.subscribers]) subscriber.fail({ sqlstate: '42704', message });
+      for (const subscriber of relation.subscribers) subscriber.fail({ sqlstate: '42704', message });
     },
     setError(relation, message) {
       record({ op: 'error', id: relation.id, message });
       relation.error = message;
       if (message === null) return;
-      for (const subscriber of [...relation.subscribers]) subscriber.fail({ sqlstate: 'XX000', message });
+      for (const subscriber of relation.subscribers) subscriber.fail({ sqlstate: 'XX000', message });
     },
     setReplicas(cluster, count) {
       record({ op: 'replicas', cluster, count });
@@ -206,7 +206,7 @@ export function createWorld(writeJournal: WriteJournal): World {
       const replica = `${cluster}.r${Math.max(count, before)}`;
       const message = `cluster replica ${replica} changed status to "${status}"`;
       for (const relation of relations.values()) {
-        for (const subscriber of [...relation.subscribers]) {
+        for (const subscriber of relation.subscribers) {
           if (count !== before) subscriber.notice({ sqlstate: '00000', message });
           subscriber.changed();
         }
