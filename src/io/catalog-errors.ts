@@ -35,7 +35,7 @@ export function parseOauthError(body: string): { readonly error: string; readonl
 const MAX_QUOTE = 400;
 
 export function shorten(text: string): string {
-  const oneLine = text.replaceAll(/[\u0000-\u001f\u007f\s]+/g, ' ').trim();
+  const oneLine = text.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim();
   return oneLine.length > MAX_QUOTE ? `${oneLine.slice(0, MAX_QUOTE)}…` : oneLine;
 }
 

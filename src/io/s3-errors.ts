@@ -51,6 +51,8 @@ export function classifyS3(thrown: unknown, action: string): S3Failure {
   }
   if (status === 412 || name === 'PreconditionFailed') return { meaning: 'exists', error: make('storage-forbidden', '') };
   if (name === 'NoSuchBucket') return { meaning: 'definite', error: make('storage-forbidden', 'the bucket does not exist: ') };
+  // An upload that is gone is begun again; no file of the table is missing.
+  if (name === 'NoSuchUpload') return { meaning: 'missing', error: make('storage-unavailable', '') };
   if (status === 404) return { meaning: 'missing', error: make('storage-object-missing', '') };
   if (status === 501 || name === 'NotImplemented') return { meaning: 'no-condition', error: make('storage-forbidden', '') };
   if (STALE_KEYS.has(name)) return { meaning: 'stale-keys', error: make('storage-credentials-expired', '') };
