@@ -26,6 +26,8 @@ export interface AwsConnection {
   readonly secretAccessKey: Secret | null;
   readonly sessionToken: Secret | null;
   readonly assumeRoleArn: string | null;
+  /** Absent or null: a name chosen by whoever assumes the role. */
+  readonly assumeRoleSessionName?: string | null;
 }
 
 export interface GcpConnection {
@@ -49,6 +51,8 @@ export interface CatalogConnection {
   readonly storageProvider: StorageProvider;
   readonly awsConnection: AwsConnection | null;
   readonly gcpConnection: GcpConnection | null;
+  /** false: WITH (VALIDATE = false), don't contact the catalog before the sink starts. Absent: true. */
+  readonly validate?: boolean;
 }
 
 /** How uuid columns of a table that the sink creates are typed. */
@@ -93,4 +97,12 @@ export interface Problem {
   readonly position: Position;
   /** The offending text, at most one line; secrets are never in it. */
   readonly text: string;
+  /** The line around it; absent or null where the quoting of the file is in doubt. */
+  readonly excerpt?: Excerpt | null;
+}
+
+/** A line of the SQL text without comments and secrets. `caret` counts characters of `line` from 0. */
+export interface Excerpt {
+  readonly line: string;
+  readonly caret: number;
 }

@@ -4,9 +4,12 @@
  */
 export class Secret {
   readonly #value: string;
+  /** The name under which CREATE SECRET defined it; null for a value given in place. Safe to print. */
+  readonly reference: string | null;
 
-  constructor(value: string) {
+  constructor(value: string, reference: string | null = null) {
     this.#value = value;
+    this.reference = reference;
   }
 
   reveal(): string {
