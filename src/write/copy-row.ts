@@ -47,9 +47,15 @@ export class RowDecoder {
 
   #appendField(slot: Slot, index: number, bytes: Uint8Array, from: number, to: number, escaped: boolean): void {
     try {
-      if (!escaped) appendToSlot(slot, bytes, from, to);
-      else if (to - from === 2 && bytes[from + 1] === CAPITAL_N && bytes[from] === BACKSLASH) appendNullToSlot(slot);
-      else appendToSlot(slot, this.#unescaped, 0, this.#unescape(bytes, from, to));
+      if (!escaped) {
+        appendToSlot(slot, bytes, from, to);
+      } else if (to - from === 2 && bytes[from] === BACKSLASH && bytes[from + 1] === CAPITAL_N) {
+        appendNullToSlot(slot);
+      } else {
+        // Before the buffer is named: unescaping may replace it by a larger one.
+        const length = this.#unescape(bytes, from, to);
+        appendToSlot(slot, this.#unescaped, 0, length);
+      }
     } catch (thrown) {
       throw this.#rowError(thrown, index, to - from);
     }

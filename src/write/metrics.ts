@@ -6,7 +6,7 @@
  * can be had, there is none. A bound too tight would make readers skip rows, one too wide only costs a read.
  */
 import type { FileMetrics } from '../iceberg/data-file.ts';
-import { encodeSingleValue } from './bound-bytes.ts';
+import { encodeSingleValue } from '../iceberg/single-value.ts';
 import type { PrimitiveType } from '../iceberg/types.ts';
 import type { BoundValue, LeafColumn } from './columns/column.ts';
 

@@ -12,9 +12,10 @@ import type { PrimitiveType } from '../../iceberg/types.ts';
 
 /**
  * How the text of a value looks when it stands unquoted inside a container. `braced`: list, array, map, which
- * Materialize never quotes, commas and all. `bracketed`: record and range, quoted when they hold anything special.
+ * Materialize never quotes, commas and all. `record` and `range` are quoted when they hold anything special to the
+ * container, which is not all that is special to them; older servers leave ranges bare.
  */
-export type TextShape = 'plain' | 'braced' | 'bracketed';
+export type TextShape = 'plain' | 'braced' | 'record' | 'range';
 
 export interface Column {
   readonly length: number;

@@ -49,7 +49,8 @@ export function unquotedEnd(
 ): number {
   const first = bytes[at];
   if (shape === 'braced' && (first === OPEN_BRACE || first === OPEN_BRACKET)) return bracedEnd(bytes, at, end);
-  if (shape === 'bracketed' && (first === OPEN_PAREN || first === OPEN_BRACKET)) return bracketedEnd(bytes, at, end);
+  if (shape === 'record' && first === OPEN_PAREN) return bracketedEnd(bytes, at, end, CLOSE_PAREN);
+  if (shape === 'range' && (first === OPEN_PAREN || first === OPEN_BRACKET)) return bracketedEnd(bytes, at, end, CLOSE_BRACKET);
   return plainEnd(bytes, at, end, delimiter, other);
 }
 
@@ -70,14 +71,16 @@ function bracedEnd(bytes: Uint8Array, at: number, end: number): number {
   return malformed('a closing brace expected');
 }
 
-/** Behind what closes a record or range. Older servers leave ranges bare, `)` and `]` may close either opening. */
-function bracketedEnd(bytes: Uint8Array, at: number, end: number): number {
+/**
+ * Behind what closes a record or range: a parenthesis, or for a range also the other closing. Braces mean nothing
+ * here: a record that holds one is quoted in every container, and `]` is ordinary text in a record.
+ */
+function bracketedEnd(bytes: Uint8Array, at: number, end: number, otherClosing: number): number {
   let next = at + 1;
   while (next < end) {
     const byte = bytes[next];
     if (byte === QUOTE) next = quotedEnd(bytes, next, end);
-    else if (byte === OPEN_BRACE) next = bracedEnd(bytes, next, end);
-    else if (byte === CLOSE_PAREN || byte === CLOSE_BRACKET) return next + 1;
+    else if (byte === CLOSE_PAREN || byte === otherClosing) return next + 1;
     else next += 1;
   }
   return malformed('a closing bracket expected');

@@ -76,7 +76,7 @@ abstract class StructColumn implements Column {
 
 /** `(1,abc)`: nothing between commas is NULL, `""` is the empty string. */
 export class RecordColumn extends StructColumn {
-  readonly shape = 'bracketed';
+  readonly shape = 'record';
   readonly #unquoted = new Unquoted();
 
   append(bytes: Uint8Array, start: number, end: number): void {
@@ -113,7 +113,7 @@ const EMPTY_RANGE = [0x65, 0x6d, 0x70, 0x74, 0x79];
 
 /** `[1,10)`, `(,1)`, `empty`: a bound that is not there is NULL. Slots: lower, upper, and the three flags. */
 export class RangeColumn extends StructColumn {
-  readonly shape = 'bracketed';
+  readonly shape = 'range';
   readonly #unquoted = new Unquoted();
 
   append(bytes: Uint8Array, start: number, end: number): void {

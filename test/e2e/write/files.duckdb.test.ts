@@ -142,6 +142,13 @@ describe('GIVEN values that a column cannot hold', () => {
   });
 });
 
+describe('GIVEN long values with escapes', () => {
+  test.each([255, 256, 257, 5000])('WHEN a text has %i tabs THEN it comes out whole', async (count) => {
+    const { files } = await writeSpan(planOf([column('t', 'text')]), [chunkOf([{ row: '\\t'.repeat(count) }, { row: 'short\\n' }])]);
+    expect(await read(files[0]!.bytes)).toEqual([{ t: '\t'.repeat(count) }, { t: 'short\n' }]);
+  });
+});
+
 describe('GIVEN more rows than a row group or a file holds', () => {
   const columns = [column('id', 'bigint', false), column('s', 'text')];
   const rows = Array.from({ length: 300_000 }, (_, index) => ({ row: `${index}\tvalue ${index}` }));

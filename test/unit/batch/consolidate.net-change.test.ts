@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { consolidate } from '../../../src/batch/consolidate.ts';
+import { consolidate, hashBytes } from '../../../src/batch/consolidate.ts';
 import { chunkOf } from '../../e2e/write/rows.ts';
 
 describe('GIVEN the changes of a span', () => {
@@ -35,5 +35,24 @@ describe('GIVEN the changes of a span', () => {
   test('WHEN a hundred thousand rows share one key hash and differ THEN it ends in time', () => {
     const chunk = chunkOf(Array.from({ length: 100_000 }, (_, index) => ({ row: `hot\t${index}` })));
     expect(consolidate([chunk], [0]).inserts.length).toBe(100_000);
+  });
+
+  test('WHEN two different rows have one hash THEN they stay two rows', () => {
+    // Birthdays: among a quarter of a million rows some share 32 bits. The search itself must find one.
+    const seen = new Map<number, string>();
+    let twins: readonly [string, string] | null = null;
+    for (let index = 0; twins === null && index < 400_000; index++) {
+      const row = `${index}\t${Math.imul(index, 0x9e37_79b1)}`;
+      const bytes = new TextEncoder().encode(row);
+      const hash = hashBytes(bytes, 0, bytes.length);
+      const twin = seen.get(hash);
+      // Of one length, so that the lengths don't tell them apart.
+      if (twin !== undefined && twin.length === row.length) twins = [twin, row];
+      seen.set(hash, row);
+    }
+    expect(twins).not.toBeNull();
+    const [first, second] = twins ?? ['', ''];
+    const net = consolidate([chunkOf([{ row: first }, { row: second, diff: -1n }])], [0]);
+    expect([net.inserts.length, net.deletes.length]).toEqual([1, 1]);
   });
 });
