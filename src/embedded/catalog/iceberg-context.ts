@@ -2,6 +2,7 @@
  * What the Iceberg REST handlers share: the catalog a request is about, the caller, the stores behind, and
  * look-ups that answer as Polaris does. A missing namespace or table is 404 before a missing privilege is 403.
  */
+import { createHash } from 'node:crypto';
 import type { AccessModel, CatalogEntity } from './access-state.ts';
 import { Refusal, forbidden } from './answer.ts';
 import type { Operation } from './authorize.ts';
@@ -11,7 +12,6 @@ import type { Namespaces } from './namespaces.ts';
 import type { CatalogRequest } from './request.ts';
 import type { SessionKeysSource } from './session-keys.ts';
 import { isInside, withoutTrailingSlashes } from './storage-config.ts';
-import { createHash } from 'node:crypto';
 import type { TablePointer, TablePointers } from './table-pointers.ts';
 import type { Caller } from './tokens.ts';
 
@@ -57,6 +57,18 @@ export function needTable(context: IcebergContext, table: TableIdentifier): Tabl
   const pointer = stores.pointers.find(catalog.name, table.namespace, table.name);
   if (pointer === null) throw noSuchTable(table);
   return pointer;
+}
+
+/**
+ * Makes the pointer, or null when the name is taken. Looks for the namespace once more: it may have been dropped while
+ * the metadata file was written, and a table in a missing namespace could never be reached again.
+ */
+export function createPointer(
+  context: IcebergContext, table: TableIdentifier, metadataLocation: string,
+): TablePointer | null {
+  const { catalog, stores } = context;
+  stores.namespaces.need(catalog.name, table.namespace);
+  return stores.pointers.create(catalog.name, table.namespace, table.name, metadataLocation);
 }
 
 export function authorizeTable(context: IcebergContext, operation: Operation, table: TableIdentifier): void {

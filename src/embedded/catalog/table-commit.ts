@@ -8,7 +8,7 @@ import type { JsonObject } from '../../iceberg/json.ts';
 import { commitFailed } from './answer.ts';
 import type { Refusal } from './answer.ts';
 import type { IcebergContext, TableIdentifier } from './iceberg-context.ts';
-import { checkLocations, formatIdentifier, noSuchTable, tableLocation } from './iceberg-context.ts';
+import { checkLocations, formatIdentifier, createPointer, noSuchTable, tableLocation } from './iceberg-context.ts';
 import { changedMetadata, checkRequirements } from './metadata-change.ts';
 import {
   extraLocations, nextMetadataLocation, readMetadata, unbornMetadata, withMetadataLog, writeMetadata,
@@ -88,7 +88,7 @@ function movePointers(context: IcebergContext, prepared: readonly PreparedChange
   const [first] = prepared;
   if (first !== undefined && first.pointer === null) {
     const { table, metadataLocation } = first;
-    const made = pointers.create(context.catalog.name, table.namespace, table.name, metadataLocation);
+    const made = createPointer(context, table, metadataLocation);
     return made === null ? commitFailed('Requirement failed: table already exists') : null;
   }
   const swaps: PointerSwap[] = prepared.flatMap(

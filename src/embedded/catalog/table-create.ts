@@ -7,7 +7,9 @@ import type { JsonObject } from '../../iceberg/json.ts';
 import type { Answer } from './answer.ts';
 import { alreadyExists, badRequest } from './answer.ts';
 import type { IcebergContext, TableIdentifier } from './iceberg-context.ts';
-import { authorizeTable, checkLocations, formatIdentifier, splitNamespace, tableLocation } from './iceberg-context.ts';
+import {
+  authorizeTable, checkLocations, createPointer, formatIdentifier, splitNamespace, tableLocation,
+} from './iceberg-context.ts';
 import { bornMetadata } from './metadata-change.ts';
 import { extraLocations, nextMetadataLocation, readMetadata, writeMetadata } from './metadata-file.ts';
 import { bodyObject, isObject, objectField, optionalString, propertiesField, stringField } from './request.ts';
@@ -45,7 +47,7 @@ export async function createTable(context: IcebergContext, parts: Parts): Promis
   const metadataLocation = nextMetadataLocation(metadata, null);
   await writeMetadata(context, metadataLocation, metadata);
   await context.stores.beforeSwap();
-  if (context.stores.pointers.create(context.catalog.name, namespace, table.name, metadataLocation) === null) {
+  if (createPointer(context, table, metadataLocation) === null) {
     await context.stores.storage.remove(context.catalog, metadataLocation);
     throw alreadyExists(`Table already exists: ${formatIdentifier(table)}`);
   }
@@ -64,7 +66,7 @@ export async function registerTable(context: IcebergContext, parts: Parts): Prom
   checkLocations(context, table, [metadataLocation]);
   const metadata = await readMetadata(context, metadataLocation);
   checkLocations(context, table, [stringField(metadata, 'location'), ...extraLocations(metadata)]);
-  if (context.stores.pointers.create(context.catalog.name, namespace, table.name, metadataLocation) === null) {
+  if (createPointer(context, table, metadataLocation) === null) {
     throw alreadyExists(`Table already exists: ${formatIdentifier(table)}`);
   }
   return tableAnswer(context, table, metadata, metadataLocation, null);

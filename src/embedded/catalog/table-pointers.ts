@@ -64,6 +64,15 @@ export function openTablePointers(stateDir: string): TablePointers {
   for (const name of stateFiles(directory)) {
     remember(JSON.parse(readFileSync(join(directory, name), 'utf8')) as TablePointer);
   }
+  // A change that failed half-way leaves the disk undecided: the next start reads it or replays the journal. Until then
+  // nothing may build on memory, or the replay would roll back what was acknowledged meanwhile.
+  let undecided = false;
+  const changeDisk = (change: () => void): void => {
+    if (undecided) throw new Error('an earlier change of the catalog state failed half-way: restart the catalog');
+    undecided = true;
+    change();
+    undecided = false;
+  };
   const find: TablePointers['find'] = (catalog, namespace, name) =>
     byNamespace.get(namespaceKey(catalog, namespace))?.get(name) ?? null;
 
@@ -74,7 +83,7 @@ export function openTablePointers(stateDir: string): TablePointers {
     create: (catalog, namespace, name, metadataLocation) => {
       if (find(catalog, namespace, name) !== null) return null;
       const pointer = { id: randomUUID(), catalog, namespace, name, metadataLocation };
-      write(pointer);
+      changeDisk(() => write(pointer));
       remember(pointer);
       return pointer;
     },
@@ -86,25 +95,25 @@ export function openTablePointers(stateDir: string): TablePointers {
         }
       }
       const moved = swaps.map(({ pointer, metadataLocation }) => ({ ...pointer, metadataLocation }));
-      if (moved.length > 1) replaceFile(journal, `${JSON.stringify(moved)}\n`);
-      for (const pointer of moved) {
-        write(pointer);
-        remember(pointer);
-      }
-      if (moved.length > 1) removeFile(journal);
+      changeDisk(() => {
+        if (moved.length > 1) replaceFile(journal, `${JSON.stringify(moved)}\n`);
+        for (const pointer of moved) write(pointer);
+        if (moved.length > 1) removeFile(journal);
+      });
+      for (const pointer of moved) remember(pointer);
       return null;
     },
     rename: (pointer, namespace, name) => {
       if (find(pointer.catalog, pointer.namespace, pointer.name) !== pointer) return false;
       if (find(pointer.catalog, namespace, name) !== null) return false;
       const renamed = { ...pointer, namespace, name };
-      write(renamed);
+      changeDisk(() => write(renamed));
       forget(pointer);
       remember(renamed);
       return true;
     },
     remove: (pointer) => {
-      removeFile(join(directory, `${pointer.id}.json`));
+      changeDisk(() => removeFile(join(directory, `${pointer.id}.json`)));
       forget(pointer);
     },
   };

@@ -1,11 +1,15 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningCatalog } from '../../contract/catalog-server/running-catalog.ts';
-import { SCHEMA, startCatalog } from '../../contract/catalog-server/running-catalog.ts';
+import { ROOT, SCHEMA, startCatalog } from '../../contract/catalog-server/running-catalog.ts';
 import type { S3Server } from './s3-server.ts';
-import { startS3 } from './s3-server.ts';
+import { SERVICES, startS3 } from './s3-server.ts';
 
+const run = promisify(execFile);
 const ROLE = 'arn:aws:iam::000000000000:role/iceberg-writer';
 const VENDED = { headers: { 'x-iceberg-access-delegation': 'vended-credentials' } };
 
@@ -82,6 +86,23 @@ describe('GIVEN a catalog in front of an S3 server with STS', () => {
     const refreshed = await running.api('GET', `${TABLES}/scoped/credentials`);
     const [credential] = refreshed.json['storage-credentials'] as unknown as { config: Config }[];
     await s3.client(keysOf(credential?.config ?? {})).send(new PutObjectCommand({ Bucket: 'warehouse', Key: 'lake/ns/scoped/data/b.parquet', Body: 'x' }));
+  });
+
+  test('WHEN Iceberg Java writes its reference tables with vended keys only THEN it outlives their expiry, and reads back', async () => {
+    const { stdout } = await run(join(SERVICES, 'readers/check'), [running.catalog.catalogUrl, 'ref', 'java'], {
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        SERVICES_HOME: process.env['SERVICES_HOME'],
+        AWS_REGION: 'us-east-1',
+        REST_WAREHOUSE: 'lake',
+        REST_CREDENTIAL: `${ROOT.clientId}:${ROOT.clientSecret}`,
+        REST_OAUTH2_URI: `${running.catalog.catalogUrl}/v1/oauth/tokens`,
+        REST_SCOPE: 'PRINCIPAL_ROLE:ALL',
+        REST_ACCESS_DELEGATION: 'vended-credentials',
+      },
+    });
+    expect(stdout).toMatch(/(\d+) of \1 outcomes as recorded/);
   });
 
   test('WHEN keys are asked for twice at once THEN the same come back, and no keys without the header', async () => {

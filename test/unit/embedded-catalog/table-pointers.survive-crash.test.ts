@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, rmdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -40,6 +40,21 @@ describe('GIVEN two tables', () => {
     pointers.remove(first);
     pointers.create('c', namespace, 't', 'same');
     expect(pointers.swap([{ pointer: first, metadataLocation: 'new' }])).not.toBeNull();
+  });
+
+  test('WHEN moving both fails half-way THEN nothing more is changed until the next start, which moves both', () => {
+    const pointers = openTablePointers(directory);
+    const left = pointers.create('c', namespace, 'left', 'l0')!;
+    const right = pointers.create('c', namespace, 'right', 'r0')!;
+    // A directory where the second pointer's temporary file would go makes its write fail.
+    const obstacle = join(directory, 'tables', `.${right.id}.json.new`);
+    mkdirSync(obstacle);
+    const swaps = [{ pointer: left, metadataLocation: 'l1' }, { pointer: right, metadataLocation: 'r1' }];
+    expect(() => pointers.swap(swaps)).toThrow(/EISDIR/);
+    rmdirSync(obstacle);
+    expect(() => pointers.swap([{ pointer: left, metadataLocation: 'l2' }])).toThrow(/restart/);
+    const reopened = openTablePointers(directory);
+    expect(reopened.list('c', namespace).map((pointer) => pointer.metadataLocation)).toEqual(['l1', 'r1']);
   });
 
   test('WHEN a half-written pointer was left behind THEN it is not read', () => {
