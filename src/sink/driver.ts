@@ -15,8 +15,8 @@ import type { SinkState } from './state.ts';
 export interface SinkPorts {
   readonly source: Source;
   readonly catalog: Catalog;
-  /** The storage of a table, with the credentials that came with it. */
-  readonly storeFor: (table: LoadedTable) => ObjectStore;
+  /** The storage of the sink's table, with the credentials that the catalog gives for it. */
+  readonly store: ObjectStore;
   readonly encoder: Encoder;
   /** A fresh, empty spill space; its files go when the incarnation is given up. */
   readonly openSpill: (name: string) => SpillStore;
@@ -250,9 +250,9 @@ class Driver {
       snapshotId: batch.snapshotId,
       frontier: upper ?? 'complete',
       dataFiles: added.dataFiles,
-      records: added.records,
+      records: added.dataRecords,
       deleteFiles: added.deleteFiles,
-      deletes: added.equalityDeletes,
+      deletes: added.deleteRecords,
       attempts,
       how,
     });

@@ -31,6 +31,11 @@ export class StreamPump {
     this.#done.catch(() => undefined);
   }
 
+  /** Rejects as soon as the encoder refuses rows, not only when the snapshot has ended; resolves with it otherwise. */
+  get failed(): Promise<void> {
+    return this.#done;
+  }
+
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -69,8 +74,10 @@ export class StreamPump {
     while (!this.#abandoned) {
       const chunk = this.#queue.shift();
       if (chunk !== undefined) {
+        // Counted first: the encoder takes the buffers themselves, and what is left behind has no size.
+        const bytes = chunkBytes(chunk);
         await this.#give(chunk);
-        this.#heldBytes -= chunkBytes(chunk);
+        this.#heldBytes -= bytes;
       } else if (this.#segmentChunks > 0) {
         await this.#drainSegment();
       } else if (this.#closed) {

@@ -1,0 +1,103 @@
+/** A checked definition becomes settings for the machine and ports onto the world. */
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import type { CatalogConnection, SinkDefinition } from '../definition/definitions.ts';
+import { Secret } from '../definition/secret.ts';
+import { SinkError } from '../errors.ts';
+import { openEncodePool } from '../io/encode-pool.ts';
+import { createHttpClient } from '../io/http.ts';
+import { createMaterializeSource } from '../io/materialize.ts';
+import { type RestCatalog, createRestCatalog } from '../io/rest-catalog.ts';
+import { createSpillStore } from '../io/spill-store.ts';
+import { createSystemClock, createSystemEntropy } from '../io/system.ts';
+import { withFields } from '../observe/log.ts';
+import type { SinkPorts } from '../sink/driver.ts';
+import type { SinkSettings } from '../sink/effects.ts';
+import type { Clock, Encoder, Entropy, Log, Source, TableIdentifier } from '../sink/ports.ts';
+import type { CommandOptions } from './options.ts';
+
+const STOP_GRACE_MS = 20_000;
+
+/** What all sinks of a process share. */
+export interface World {
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly encoder: Encoder;
+  readonly log: Log;
+  readonly options: CommandOptions;
+  catalogFor(connection: CatalogConnection): RestCatalog;
+  close(): Promise<void>;
+}
+
+export function openWorld(options: CommandOptions, log: Log): World {
+  const clock = createSystemClock();
+  const entropy = createSystemEntropy();
+  const http = createHttpClient(clock);
+  const catalogs = new Map<CatalogConnection, RestCatalog>();
+  const workers = options.encodeWorkers ?? Math.max(1, availableParallelism() - 1);
+  const encoder = openEncodePool({ workers });
+  return {
+    clock, entropy, encoder, log, options,
+    catalogFor: (connection) => {
+      if (connection.catalogType !== 'rest' || connection.gcpConnection !== null) {
+        throw new SinkError('definition-invalid', `catalog connection "${connection.name}": only CATALOG TYPE = 'rest' with a CREDENTIAL can be run so far`);
+      }
+      let catalog = catalogs.get(connection);
+      if (catalog === undefined) {
+        catalog = createRestCatalog(connection, { http, clock, entropy });
+        catalogs.set(connection, catalog);
+      }
+      return catalog;
+    },
+    close: () => encoder.close(),
+  };
+}
+
+export function tableOf(definition: SinkDefinition): TableIdentifier {
+  return { namespace: [definition.namespace], name: definition.table };
+}
+
+export function sourceOf(definition: SinkDefinition, options: CommandOptions): Source {
+  return createMaterializeSource({
+    connectionString: new Secret(options.materializeUrl),
+    applicationName: `mz-iceberg-sink ${definition.name}`,
+    relationName: definition.from,
+    cluster: definition.cluster,
+  });
+}
+
+export function settingsOf(definition: SinkDefinition): SinkSettings {
+  return {
+    name: definition.name,
+    identity: { sinkId: definition.sinkId, version: definition.version, takeOver: definition.takeOver },
+    table: tableOf(definition),
+    mode: definition.mode,
+    keyColumns: definition.keyColumns,
+    keyEnforced: definition.keyEnforced,
+    cluster: definition.cluster,
+    snapshot: definition.snapshot,
+    commitIntervalMs: definition.commitIntervalMs,
+    heartbeatIntervalMs: definition.heartbeatIntervalMs,
+    uuidMapping: definition.uuidMapping,
+    rowErrorPolicy: definition.rowErrorPolicy,
+    targetFileSizeBytes: definition.targetFileSizeBytes,
+    stopGraceMs: STOP_GRACE_MS,
+  };
+}
+
+/** Ports of one sink; `source` is to be closed when the sink has ended. */
+export function portsOf(definition: SinkDefinition, world: World): SinkPorts {
+  const catalog = world.catalogFor(definition.catalog);
+  // The process id keeps two daemons on one machine from sharing spill files.
+  const spillRoot = join(world.options.spillDir, `${process.pid}-${definition.name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`);
+  return {
+    source: sourceOf(definition, world.options),
+    catalog,
+    store: catalog.storageFor(tableOf(definition)).store,
+    encoder: world.encoder,
+    openSpill: (name) => createSpillStore(join(spillRoot, name)),
+    clock: world.clock,
+    entropy: world.entropy,
+    log: withFields(world.log, { sink: definition.name }),
+  };
+}

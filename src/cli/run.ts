@@ -1,0 +1,61 @@
+/** `mz-iceberg-sink run`: every sink of the file, until all have ended or someone asks to stop. */
+import type { Definitions } from '../definition/definitions.ts';
+import type { CatalogConnection } from '../definition/definitions.ts';
+import { type RunningSink, type SinkEnd, memoryLimits, runSink } from '../sink/driver.ts';
+import { type World, portsOf, settingsOf, tableOf } from './assemble.ts';
+
+/** How often storage keys are looked at for renewal, so that no upload has to wait for it. */
+const PREFETCH_INTERVAL_MS = 30_000;
+
+export interface Run {
+  readonly sinks: ReadonlyMap<string, RunningSink>;
+  stop(): void;
+  /** Resolves with how each sink ended, once all have. */
+  readonly done: Promise<ReadonlyMap<string, SinkEnd>>;
+}
+
+export function runDefinitions(definitions: Definitions, world: World): Run {
+  const limits = memoryLimits(Math.floor(world.options.memoryBudgetBytes / Math.max(1, definitions.sinks.length)));
+  const sinks = new Map<string, RunningSink>();
+  const ends: Promise<readonly [string, SinkEnd]>[] = [];
+  for (const definition of definitions.sinks) {
+    const ports = portsOf(definition, world);
+    const running = runSink(settingsOf(definition), ports, limits);
+    const stopPrefetch = prefetchKeys(world, definition.catalog, definition);
+    sinks.set(definition.name, running);
+    ends.push(running.done.then(async (end) => {
+      stopPrefetch();
+      await ports.source.close();
+      return [definition.name, end] as const;
+    }));
+  }
+  return {
+    sinks,
+    stop: () => {
+      for (const sink of sinks.values()) sink.stop();
+    },
+    done: Promise.all(ends).then((entries) => new Map(entries)),
+  };
+}
+
+/** Failures are silent here: the use that needs the keys will meet the same failure and say so. */
+function prefetchKeys(world: World, connection: CatalogConnection, definition: Definitions['sinks'][number]): () => void {
+  const storage = world.catalogFor(connection).storageFor(tableOf(definition));
+  let cancel = (): void => undefined;
+  const next = (): void => {
+    cancel = world.clock.after(PREFETCH_INTERVAL_MS, () => {
+      storage.prefetch().catch(() => undefined);
+      next();
+    });
+  };
+  next();
+  return () => {
+    cancel();
+    storage.close();
+  };
+}
+
+/** 0: every sink stopped as asked or finished its input. 1: at least one halted. */
+export function exitCodeOf(ends: ReadonlyMap<string, SinkEnd>): number {
+  return [...ends.values()].some((end) => end.reason === 'halted') ? 1 : 0;
+}

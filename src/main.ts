@@ -1,0 +1,98 @@
+#!/usr/bin/env node
+/** The command `mz-iceberg-sink`. Reads the command line and the definitions, then hands over to `cli/`. */
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { openWorld } from './cli/assemble.ts';
+import { type CommandOptions, USAGE, parseCommand } from './cli/options.ts';
+import { exitCodeOf, runDefinitions } from './cli/run.ts';
+import { validateDefinitions } from './cli/validate.ts';
+import type { Definitions } from './definition/definitions.ts';
+import { formatProblems } from './definition/format-problems.ts';
+import { parseDefinitions } from './definition/parse-definitions.ts';
+import { createLog } from './observe/log.ts';
+
+const EXIT_USAGE = 2;
+
+async function main(): Promise<number> {
+  const parsed = parseCommand(process.argv.slice(2), process.env, tmpdir());
+  switch (parsed.kind) {
+    case 'help':
+      process.stdout.write(USAGE);
+      return 0;
+    case 'version':
+      process.stdout.write(`${version()}\n`);
+      return 0;
+    case 'usage':
+      process.stderr.write(`mz-iceberg-sink: ${parsed.message}\n\n${USAGE}`);
+      return EXIT_USAGE;
+    case 'command': {
+      const definitions = readDefinitions(parsed.options);
+      if (definitions === null) return EXIT_USAGE;
+      return parsed.options.command === 'validate' ? validate(parsed.options, definitions) : run(parsed.options, definitions);
+    }
+  }
+}
+
+function readDefinitions(options: CommandOptions): Definitions | null {
+  const text = readFileSync(options.definitionsPath, 'utf8');
+  const parsed = parseDefinitions(text, {
+    env: (name) => process.env[name],
+    readFile: (path) => readFileSync(path, 'utf8'),
+  });
+  if (parsed.kind === 'definitions') {
+    if (parsed.warnings.length > 0) process.stderr.write(formatProblems(parsed.warnings, options.definitionsPath));
+    return parsed.definitions;
+  }
+  process.stderr.write(formatProblems(parsed.problems, options.definitionsPath));
+  return null;
+}
+
+async function run(options: CommandOptions, definitions: Definitions): Promise<number> {
+  const log = createLog({
+    format: options.logFormat,
+    level: options.logLevel,
+    nowMs: () => Date.now(),
+    writeLine: (line) => process.stderr.write(`${line}\n`),
+  });
+  const world = openWorld(options, log);
+  const running = runDefinitions(definitions, world);
+  // A second signal means that waiting is no longer wanted; nothing is lost by going at once.
+  let asked = false;
+  const onSignal = (): void => {
+    if (asked) process.exit(130);
+    asked = true;
+    running.stop();
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  const ends = await running.done;
+  await world.close();
+  return exitCodeOf(ends);
+}
+
+async function validate(options: CommandOptions, definitions: Definitions): Promise<number> {
+  const quiet = createLog({ format: 'text', level: 'error', nowMs: () => Date.now(), writeLine: () => undefined });
+  const world = openWorld(options, quiet);
+  try {
+    const report = await validateDefinitions(definitions, world);
+    process.stdout.write(report.text);
+    return report.ok ? 0 : 1;
+  } finally {
+    await world.close();
+  }
+}
+
+function version(): string {
+  const { version: text } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+  return text;
+}
+
+main().then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    process.stderr.write(`mz-iceberg-sink: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  },
+);

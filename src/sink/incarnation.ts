@@ -1,0 +1,205 @@
+/**
+ * What one epoch of a sink holds in the world: the open table, the subscription, rows in memory and on disk, the files
+ * of the batch being written. It is given up as a whole, at any moment; what remains are objects that no snapshot refers
+ * to, and those are left for orphan clean-up.
+ */
+import type { Snapshot } from '../iceberg/metadata.ts';
+import { splitChunk } from '../batch/stash.ts';
+import { SinkError } from '../errors.ts';
+import { type ObjectNames, objectNames, tableLocations } from '../snapshot/object-names.ts';
+import { FRONTIER_EMPTY, frontierAfter } from '../time/frontier.ts';
+import type { RowChunk } from '../batch/row-chunk.ts';
+import type { WritePlan } from '../write/plan.ts';
+import { BatchWriter } from './batch-writer.ts';
+import { keyColumnIndices } from './check-relation.ts';
+import type { MemoryLimits, SinkPorts } from './driver.ts';
+import type { Effect, Event, SinkSettings, WrittenBatch } from './effects.ts';
+import { ManifestLists } from './manifest-lists.ts';
+import type { LoadedTable, SourceEvent, SpillStore, Subscription } from './ports.ts';
+import { RowIntake } from './row-intake.ts';
+import { StreamPump } from './stream-pump.ts';
+import { Uploads } from './uploads.ts';
+
+export interface IncarnationOptions {
+  readonly epoch: number;
+  readonly settings: SinkSettings;
+  readonly ports: SinkPorts;
+  readonly limits: MemoryLimits;
+  readonly table: LoadedTable;
+  readonly dispatch: (event: Event) => void;
+}
+
+/** The snapshot being written while it arrives. */
+interface StreamedBatch {
+  readonly writer: BatchWriter;
+  readonly pump: StreamPump;
+}
+
+type EffectOf<K extends Effect['kind']> = Extract<Effect, { kind: K }>;
+
+export class Incarnation {
+  readonly #options: IncarnationOptions;
+  readonly #spill: SpillStore;
+  readonly #intake: RowIntake;
+  readonly #uploads: Uploads;
+  readonly #names: ObjectNames;
+  readonly #lists: ManifestLists;
+  #plan: WritePlan | null = null;
+  #subscription: Subscription | null = null;
+  #sourceClosed = false;
+  #abandoned = false;
+  #streamed: StreamedBatch | null = null;
+  #writing: BatchWriter | null = null;
+  /** Rows up to here belong to the snapshot; null until the first progress has told the as of. */
+  #asOf: bigint | null = null;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(options: IncarnationOptions) {
+    const { epoch, settings, ports, limits, table } = options;
+    this.#options = options;
+    this.#spill = ports.openSpill(`epoch-${epoch}`);
+    this.#uploads = new Uploads(ports);
+    this.#names = objectNames(tableLocations(table.metadata), settings.identity.sinkId, ports.entropy.uuid());
+    this.#lists = new ManifestLists({ uploads: this.#uploads, names: this.#names, entropy: ports.entropy, identity: settings.identity });
+    this.#intake = new RowIntake({
+      mode: settings.mode,
+      spill: this.#spill,
+      stashBytesMax: limits.stashBytesMax,
+      groupBytesMax: limits.groupBytesMax,
+      onFacts: (facts) => this.#dispatch({ kind: 'stash', epoch, facts }),
+    });
+  }
+
+  async subscribe(effect: EffectOf<'subscribe'>): Promise<void> {
+    const { ports, settings, limits } = this.#options;
+    this.#plan = effect.plan;
+    if (effect.streamed !== null) {
+      const writer = this.#openWriter(effect.plan, effect.streamed.ordinal, effect.streamed.snapshotId);
+      const pump = new StreamPump(this.#spill, limits.streamBytesMax, (group) => writer.write(group));
+      pump.failed.catch((thrown: unknown) => this.#fail('write', thrown));
+      this.#streamed = { writer, pump };
+    }
+    const subscription = await ports.source.subscribe(
+      {
+        relation: effect.relation,
+        cluster: settings.cluster,
+        asOf: effect.asOf,
+        snapshot: effect.snapshot,
+        keyColumns: keyColumnIndices(effect.relation, settings.keyColumns),
+      },
+      (event) => this.#onSourceEvent(event),
+    );
+    this.#subscription = subscription;
+    if (this.#sourceClosed || this.#abandoned) await subscription.close();
+  }
+
+  /** Writes the files and manifests of a batch; the rows come out of the intake, or were streamed already. */
+  async write(effect: EffectOf<'write'>): Promise<WrittenBatch> {
+    const { batch } = effect;
+    const plan = this.#plan;
+    if (plan === null) throw new SinkError('invariant-broken', 'a batch is written only after the subscription has begun');
+    if (effect.streamed) {
+      const streamed = this.#streamed;
+      if (streamed === null) throw new SinkError('invariant-broken', 'a streamed batch was not begun');
+      this.#streamed = null;
+      this.#writing = streamed.writer;
+      await this.#track(streamed.pump.finish());
+      return this.#track(streamed.writer.finish(batch, effect.facts));
+    }
+    const span = this.#intake.seal(batch.span.upper);
+    const writer = this.#openWriter(plan, batch.ordinal, batch.snapshotId);
+    this.#writing = writer;
+    return this.#track(this.#writeGroups(writer, span, effect));
+  }
+
+  async #writeGroups(
+    writer: BatchWriter, span: ReturnType<RowIntake['seal']>, effect: EffectOf<'write'>,
+  ): Promise<WrittenBatch> {
+    for await (const group of this.#intake.groups(span)) {
+      if (this.#abandoned) break;
+      await writer.write(group);
+    }
+    return writer.finish(effect.batch, effect.facts);
+  }
+
+  async writeList(effect: EffectOf<'write-list'>): Promise<Snapshot> {
+    return this.#track(this.#lists.write(effect));
+  }
+
+  closeSource(): void {
+    this.#sourceClosed = true;
+    this.#intake.clear();
+    this.#subscription?.close().catch((thrown: unknown) => this.#logClose(thrown));
+  }
+
+  /** Resolves when nothing of this incarnation runs any more and its spill files are gone. */
+  async abandon(): Promise<void> {
+    this.#abandoned = true;
+    this.#uploads.abandon();
+    this.#streamed?.pump.abandon();
+    this.#streamed?.writer.abort();
+    this.#writing?.abort();
+    this.closeSource();
+    await Promise.allSettled([this.#running, this.#intake.settled(), this.#streamed?.pump.finish()]);
+    await this.#spill.removeAll().catch((thrown: unknown) => this.#logClose(thrown));
+  }
+
+  #openWriter(plan: WritePlan, ordinal: number, snapshotId: bigint): BatchWriter {
+    const { encoder, entropy } = this.#options.ports;
+    return new BatchWriter({ encoder, entropy, uploads: this.#uploads, names: this.#names, plan, ordinal, snapshotId });
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#running = Promise.allSettled([this.#running, work]);
+    return work;
+  }
+
+  #onSourceEvent(event: SourceEvent): void {
+    if (this.#abandoned || this.#sourceClosed) return;
+    const { epoch, ports } = this.#options;
+    switch (event.kind) {
+      case 'rows':
+        this.#onRows(event.chunk);
+        return;
+      case 'progress':
+        this.#asOf ??= event.frontier[0] ?? null;
+        this.#dispatch({ kind: 'progress', epoch, frontier: event.frontier });
+        return;
+      case 'notice':
+        ports.log.write('info', 'source-notice', { severity: event.severity, code: event.code, message: event.message });
+        return;
+      case 'closed':
+        this.#dispatch({ kind: 'source-closed', epoch });
+        return;
+      case 'failed':
+        this.#dispatch({ kind: 'source-failed', epoch, error: event.error });
+        return;
+    }
+  }
+
+  /** Rows at the as of are the snapshot and go straight on; later ones belong to later spans. */
+  #onRows(chunk: RowChunk): void {
+    if (this.#streamed === null) {
+      this.#intake.append(chunk);
+      return;
+    }
+    const snapshotEnd = this.#asOf === null ? FRONTIER_EMPTY : frontierAfter(this.#asOf);
+    const { below, above } = splitChunk(chunk, snapshotEnd);
+    if (below !== null) this.#streamed.pump.push(below);
+    if (above !== null) this.#intake.append(above);
+  }
+
+  #dispatch(event: Event): void {
+    if (!this.#abandoned) this.#options.dispatch(event);
+  }
+
+  #fail(effect: Effect['kind'], thrown: unknown): void {
+    const error = thrown instanceof SinkError ? thrown : new SinkError('encode-failed', String(thrown));
+    this.#dispatch({ kind: 'effect-failed', epoch: this.#options.epoch, effect, error });
+  }
+
+  #logClose(thrown: unknown): void {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    this.#options.ports.log.write('warn', 'clean-up-failed', { message });
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Objects of one incarnation on their way into storage.
+ *
+ * A failed upload is tried again for as long as its cause may pass and the incarnation lives: the bytes are at hand, so
+ * giving up would throw away work that the next incarnation has to repeat. Meanwhile the source is read on, and what does
+ * not fit into memory goes to disk. Names are never used twice, so finding an object of our name means that an earlier
+ * transmission of the same bytes arrived.
+ */
+import { RESTART_BACKOFF, backoffMs } from '../commit/retry.ts';
+import { SinkError, asSinkError } from '../errors.ts';
+import type { SinkPorts } from './driver.ts';
+
+export class Uploads {
+  readonly #ports: SinkPorts;
+  #abandoned = false;
+  readonly #wakers = new Set<() => void>();
+
+  constructor(ports: SinkPorts) {
+    this.#ports = ports;
+  }
+
+  /** Rejects with the cause when it is one that does not pass, or when the incarnation was given up. */
+  async put(location: string, bytes: Uint8Array): Promise<void> {
+    await this.#persist('upload', () => this.#ports.store.put(location, bytes));
+  }
+
+  async get(location: string): Promise<Uint8Array> {
+    return this.#persist('read', () => this.#ports.store.get(location));
+  }
+
+  abandon(): void {
+    this.#abandoned = true;
+    for (const wake of this.#wakers) wake();
+  }
+
+  async #persist<T>(what: string, run: () => Promise<T>): Promise<T> {
+    for (let failures = 1; ; failures++) {
+      this.#check();
+      try {
+        return await run();
+      } catch (thrown) {
+        const error = asSinkError(thrown, 'storage-unavailable', `${what} failed`);
+        if (error.disposition !== 'retry') throw error;
+        const delayMs = backoffMs(RESTART_BACKOFF, failures, this.#ports.entropy.fraction(), error.detail.retryAfterMs);
+        this.#ports.log.write('warn', 'storage-retry', { what, code: error.code, message: error.message, failures, delayMs });
+        this.#check();
+        await this.#pause(delayMs);
+      }
+    }
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        cancel();
+        this.#wakers.delete(wake);
+        resolve();
+      };
+      const cancel = this.#ports.clock.after(delayMs, wake);
+      this.#wakers.add(wake);
+    });
+  }
+
+  #check(): void {
+    if (this.#abandoned) throw new SinkError('source-disconnected', 'the incarnation was given up');
+  }
+}
