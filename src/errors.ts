@@ -58,6 +58,7 @@ export const ERROR_CODES = {
   'table-unsupported': { disposition: 'halt', remedy: 'Use an unpartitioned format version 2 table.' },
   'table-schema-mismatch': { disposition: 'halt', remedy: 'Schema evolution is not supported: drop and recreate the sink, or restore the columns of the table.' },
   'table-location-unsupported': { disposition: 'halt', remedy: 'Use a table whose location is s3://, gs://, abfss:// or file://.' },
+  'catalog-refused': { disposition: 'halt', remedy: 'The catalog refused the request for the reason shown.' },
   'commit-refused': { disposition: 'halt', remedy: 'The catalog refused the commit for the reason shown.' },
   'commit-unknown': { disposition: 'verify', remedy: 'The answer of a commit was lost; the sink loads the table and decides from what it finds.' },
   // fencing and progress --------------------------------------------------------------------------

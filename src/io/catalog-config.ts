@@ -5,6 +5,7 @@
  * carry the token, and a catalog must not be able to send it elsewhere.
  */
 import { SinkError } from '../errors.ts';
+import type { TableIdentifier } from '../sink/ports.ts';
 import { isRecord } from './catalog-errors.ts';
 
 export interface CatalogConfig {
@@ -44,7 +45,7 @@ export function stringProperties(value: unknown): Record<string, string> {
   if (!isRecord(value)) return properties;
   for (const [key, entry] of Object.entries(value)) {
     if (typeof entry === 'string') properties[key] = entry;
-    else if (typeof entry === 'number' || typeof entry === 'boolean' || typeof entry === 'bigint') properties[key] = String(entry);
+    if (typeof entry === 'number' || typeof entry === 'boolean') properties[key] = String(entry);
   }
   return properties;
 }
@@ -82,11 +83,21 @@ function parseEndpoints(value: unknown): ReadonlySet<string> | null {
 /** One path segment. Refuses what a URL would normalise away, and `*`, which storage policies read as a wildcard. */
 export function pathSegment(name: string): string {
   if (name === '' || name === '.' || name === '..' || name.includes('*')) {
-    throw new SinkError('definition-invalid', `'${name}' can't be the name of a namespace or a table in a REST catalog`);
+    throw new SinkError('definition-invalid', `'${name}' can't name a namespace or a table in a REST catalog`);
   }
   return encodeURIComponent(name);
 }
 
 export function namespacePath(config: CatalogConfig, namespace: readonly string[]): string {
   return `namespaces/${namespace.map(pathSegment).join(config.namespaceSeparator)}`;
+}
+
+/** Path of a table below `v1/`. */
+export function tablePath(config: CatalogConfig, table: TableIdentifier): string {
+  return `${config.prefix}${namespacePath(config, table.namespace)}/tables/${pathSegment(table.name)}`;
+}
+
+/** For people and messages only. */
+export function formatIdentifier(table: TableIdentifier): string {
+  return [...table.namespace, table.name].join('.');
 }

@@ -24,7 +24,7 @@ export function parseCatalogError(body: string): CatalogError | null {
   return { type, message: shorten(message) };
 }
 
-/** RFC 6749 section 5.2: `{"error": "invalid_scope", "error_description": …}`; null when the body is something else. */
+/** RFC 6749 section 5.2: `{"error": "invalid_scope", "error_description": …}`; null when it is something else. */
 export function parseOauthError(body: string): { readonly error: string; readonly description: string } | null {
   const parsed = tryParse(body);
   if (!isRecord(parsed) || typeof parsed['error'] !== 'string') return null;
@@ -75,7 +75,8 @@ export const CAUSE = {
     + 'TABLE_WRITE_DATA, so the catalog refuses to vend credentials.',
   storageBroken: 'The catalog cannot reach the object store, or its storage credentials cannot call AssumeRole. '
     + 'Check the catalog logs.',
-  credentialsMissing: "The sink has no storage credentials. Set ACCESS DELEGATION = 'vended-credentials' on the connection.",
+  credentialsMissing: 'The sink has no storage credentials. '
+    + "Set ACCESS DELEGATION = 'vended-credentials' on the connection.",
   endpointUnreachable: "The endpoint in the catalog's storageConfigInfo is not reachable from the sink.",
   namespaceMissing: 'The namespace named by NAMESPACE does not exist, or the principal cannot see it.',
   warehouseMissing: 'The warehouse named by WAREHOUSE does not exist, or the principal cannot see it.',
@@ -112,7 +113,7 @@ function classify(status: number, error: CatalogError | null): Classified {
   if (status < 300 || error === null) {
     return { code: 'catalog-protocol', cause: 'The answer is not the one of the REST specification.' };
   }
-  return { code: 'commit-refused', cause: '' };
+  return { code: 'catalog-refused', cause: '' };
 }
 
 function classifyForbidden(message: string): Classified {

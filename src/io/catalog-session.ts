@@ -83,7 +83,8 @@ function configError(result: HttpResult, connection: CatalogConnection): SinkErr
 function warehouseError(response: HttpResponse, connection: CatalogConnection, action: string): SinkError {
   const cause = connection.warehouse === null ? 'WAREHOUSE is missing.' : CAUSE.warehouseMissing;
   const said = parseCatalogError(response.body)?.message ?? '';
-  return new SinkError('warehouse-missing', `${action}: ${cause} (HTTP ${response.status}: ${said})`, detailOf(response, cause));
+  const message = `${action}: ${cause} (HTTP ${response.status}: ${said})`;
+  return new SinkError('warehouse-missing', message, detailOf(response, cause));
 }
 
 /** Static keys of USING AWS CONNECTION stand where a client's own properties stand: over defaults, under overrides. */

@@ -107,7 +107,8 @@ export function createStorageCredentials(options: CredentialsOptions): StorageCr
     offer: (properties) => {
       const offered = earliestExpiryMs(properties);
       if (current !== null && !carriesKeys(properties)) return;
-      const older = current !== null && offered !== null && current.expiresAtMs !== null && offered <= current.expiresAtMs;
+      const held = current?.expiresAtMs ?? null;
+      const older = offered !== null && held !== null && offered <= held;
       if (!older) install(properties);
     },
     prefetch: async () => {

@@ -40,7 +40,7 @@ export function createFileStore(): ObjectStore {
 
 async function writeExclusive(path: string, bytes: Uint8Array): Promise<PutOutcome> {
   const directory = dirname(path);
-  await mkdir(directory, { recursive: true });
+  await makeDirectory(directory);
   const temporary = join(directory, `.${basename(path).slice(0, 100)}.${randomUUID()}.tmp`);
   try {
     const file = await open(temporary, 'wx');
@@ -56,6 +56,13 @@ async function writeExclusive(path: string, bytes: Uint8Array): Promise<PutOutco
   } finally {
     await rm(temporary, { force: true });
   }
+}
+
+/** Durable like the file to come: a new directory is an entry of its parent, which has to be synced as well. */
+async function makeDirectory(directory: string): Promise<void> {
+  const topmostMade = await mkdir(directory, { recursive: true });
+  if (topmostMade === undefined) return;
+  for (let made = directory; made.length >= topmostMade.length; made = dirname(made)) await syncDirectory(dirname(made));
 }
 
 /** False when the name is taken. */
@@ -97,7 +104,9 @@ function codeOf(thrown: unknown): string {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
 }
 
-const FORBIDDEN: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EEXIST', 'EROFS', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL']);
+const FORBIDDEN: ReadonlySet<string> = new Set([
+  'EACCES', 'EPERM', 'EEXIST', 'EROFS', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL',
+]);
 
 function fileError(thrown: unknown, action: string): SinkError {
   if (thrown instanceof SinkError) return thrown;

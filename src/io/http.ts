@@ -92,7 +92,8 @@ async function sendOnce(request: HttpRequest, clock: Clock, limits: HttpLimits):
     const code = errorCode(thrown);
     const message = `${where}: ${describe(thrown)}`;
     if (response !== null) return { kind: 'failure', failure: 'body-cut', message: `answer cut short by ${message}` };
-    return { kind: 'failure', failure: NEVER_SENT.has(code) || code.startsWith('ERR_TLS') ? 'unreachable' : 'reset', message };
+    const neverSent = NEVER_SENT.has(code) || code.startsWith('ERR_TLS');
+    return { kind: 'failure', failure: neverSent ? 'unreachable' : 'reset', message };
   } finally {
     cancel();
   }

@@ -13,7 +13,7 @@ import type { HttpClient, HttpResponse } from './http.ts';
 import { singleFlight } from './single-flight.ts';
 
 export interface TokenSource {
-  /** A bearer token that is fresh by our clock. Rejects with catalog-scope-missing, catalog-unauthorized and the like. */
+  /** A bearer token, fresh by our clock. Rejects with catalog-scope-missing, catalog-unauthorized and the like. */
   token(): Promise<string>;
   /** The catalog refused this token: the next `token()` mints another one. */
   refused(token: string): void;
@@ -86,7 +86,8 @@ function readToken(response: HttpResponse, startedMs: number): MintedToken {
   }
   const value = isRecord(parsed) ? parsed['access_token'] : undefined;
   // A token with a line break would end the Authorization header; fetch would refuse with the token in its message.
-  if (typeof value !== 'string' || !/^[\u0021-\u007e]+$/.test(value)) throw unreadable('the answer has no access_token');
+  const usable = typeof value === 'string' && /^[\u0021-\u007e]+$/.test(value);
+  if (!usable) throw unreadable('the answer has no access_token');
   const expiresIn = isRecord(parsed) ? Number(parsed['expires_in'] ?? Number.NaN) : Number.NaN;
   const lifeMs = expiresIn > 0 ? expiresIn * 1000 : UNSTATED_LIFE_MS;
   // A short life is used up to its half, so that tokens of a few seconds still work.
@@ -108,7 +109,9 @@ function tokenError(response: HttpResponse, connection: CatalogConnection, secre
   if (status === 401 || status === 403 || oauth?.error === 'invalid_client' || oauth?.error === 'unauthorized_client') {
     return make('catalog-unauthorized', CAUSE.unauthorized);
   }
-  if (status >= 500 || status === 429 || status === 408) return make('catalog-unavailable', 'The token endpoint is unwell.');
+  if (status >= 500 || status === 429 || status === 408) {
+    return make('catalog-unavailable', 'The token endpoint is unwell.');
+  }
   if (oauth !== null) return make('catalog-unauthorized', 'The token endpoint refuses the request.');
-  return make('catalog-protocol', 'There is no OAuth2 token endpoint at this URL; set OAUTH2 SERVER URL if it is elsewhere.');
+  return make('catalog-protocol', 'There is no OAuth2 token endpoint at this URL; OAUTH2 SERVER URL can name another.');
 }

@@ -25,7 +25,8 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
     return kind === 's3' ? options.s3 : options.file;
   };
   const storeInside = (location: string): ObjectStore => {
-    if (!options.prefixes.some((prefix) => isInside(location, prefix))) throw outside(location, 'it lies outside the table');
+    const inside = options.prefixes.some((prefix) => isInside(location, prefix));
+    if (!inside) throw outside(location, 'it lies outside the table');
     return storeFor(location);
   };
   return {

@@ -14,7 +14,7 @@ import { schemaToJson } from '../iceberg/schema-json.ts';
 import type {
   Catalog, CommitOutcome, CreateOutcome, CreateTableRequest, LoadOutcome, TableIdentifier,
 } from '../sink/ports.ts';
-import { namespacePath, pathSegment } from './catalog-config.ts';
+import { formatIdentifier, namespacePath, pathSegment, tablePath } from './catalog-config.ts';
 import { answerError, isRecord, parseCatalogError, resultError } from './catalog-errors.ts';
 import { type CatalogDeps, type CatalogSession, createCatalogSession } from './catalog-session.ts';
 import type { HttpResponse, HttpResult } from './http.ts';
@@ -40,7 +40,8 @@ export function createRestCatalog(connection: CatalogConnection, deps: CatalogDe
     let storage = storages.get(key);
     if (storage === undefined) {
       storage = createTableStorage({
-        session, deps, table, delegated: connection.accessDelegation !== null, load: () => loadTable(session, deps, table),
+        session, deps, table, delegated: connection.accessDelegation !== null,
+        load: () => loadTable(session, deps, table),
       });
       storages.set(key, storage);
     }
@@ -73,10 +74,6 @@ function tableKey(table: TableIdentifier): string {
   return JSON.stringify([table.namespace, table.name]);
 }
 
-export function formatIdentifier(table: TableIdentifier): string {
-  return [...table.namespace, table.name].join('.');
-}
-
 async function listNamespaces(session: CatalogSession, deps: CatalogDeps): Promise<readonly string[][]> {
   const config = await session.config();
   const namespaces: string[][] = [];
@@ -89,7 +86,9 @@ async function listNamespaces(session: CatalogSession, deps: CatalogDeps): Promi
     namespaces.push(...page.namespaces);
     pageToken = page.nextPageToken;
     // A server that repeats a token would be asked for ever.
-    if (pageToken !== null && seen.has(pageToken)) throw new SinkError('catalog-protocol', 'list namespaces: the pages go in a circle');
+    if (pageToken !== null && seen.has(pageToken)) {
+      throw new SinkError('catalog-protocol', 'list namespaces: the pages go in a circle');
+    }
     if (pageToken !== null) seen.add(pageToken);
   } while (pageToken !== null);
   return namespaces;
@@ -101,12 +100,15 @@ function parseNamespaces(response: HttpResponse): { namespaces: string[][]; next
   if (answer === null || !Array.isArray(list)) {
     throw new SinkError('catalog-protocol', 'list namespaces: the answer is not the one of the REST specification');
   }
-  const namespaces = (list as readonly unknown[]).map((entry) => Array.isArray(entry) ? entry.map(String) : [String(entry)]);
+  const namespaces = (list as readonly unknown[])
+    .map((entry) => (Array.isArray(entry) ? entry.map(String) : [String(entry)]));
   const token = answer['next-page-token'];
   return { namespaces, nextPageToken: typeof token === 'string' && token !== '' ? token : null };
 }
 
-async function readWithRetries(session: CatalogSession, deps: CatalogDeps, path: string, action: string): Promise<HttpResponse> {
+async function readWithRetries(
+  session: CatalogSession, deps: CatalogDeps, path: string, action: string,
+): Promise<HttpResponse> {
   return await withRetries(deps, READ_RETRIES, async () => {
     const result = await session.send({ method: 'GET', path, body: null });
     if (result.kind === 'response' && result.status === 200) return result;
@@ -114,16 +116,12 @@ async function readWithRetries(session: CatalogSession, deps: CatalogDeps, path:
   });
 }
 
-/** Path of a table below `v1/`. */
-export async function tablePath(session: CatalogSession, table: TableIdentifier): Promise<string> {
-  const config = await session.config();
-  return `${config.prefix}${namespacePath(config, table.namespace)}/tables/${pathSegment(table.name)}`;
-}
-
 /** null when the catalog says that there is no such table. */
-async function loadTable(session: CatalogSession, deps: CatalogDeps, table: TableIdentifier): Promise<TableResponse | null> {
+async function loadTable(
+  session: CatalogSession, deps: CatalogDeps, table: TableIdentifier,
+): Promise<TableResponse | null> {
   const action = `load table ${formatIdentifier(table)}`;
-  const path = await tablePath(session, table);
+  const path = tablePath(await session.config(), table);
   return await withRetries(deps, READ_RETRIES, async () => {
     const result = await session.send({ method: 'GET', path, body: null });
     if (result.kind === 'response' && result.status === 200) return parseTableResponse(result.body, action);
@@ -164,7 +162,8 @@ async function createTable(
   }
   if (result.kind === 'response' && result.status === 409) return { outcome: { kind: 'exists' }, response: null };
   const error = createError(result, action);
-  if (error.disposition === 'retry' && await load(table) !== null) return { outcome: { kind: 'exists' }, response: null };
+  const unclear = error.disposition === 'retry';
+  if (unclear && await load(table) !== null) return { outcome: { kind: 'exists' }, response: null };
   throw error;
 }
 
@@ -174,7 +173,7 @@ function createError(result: HttpResult, action: string): SinkError {
   return error.code === 'table-missing' ? new SinkError('namespace-missing', error.message, error.detail) : error;
 }
 
-/** Some catalogs refuse a create that leaves out what the specification calls optional, so everything is spelled out. */
+/** Some catalogs refuse a create without what the specification calls optional, so everything is spelled out. */
 function createBody(request: CreateTableRequest): JsonObject {
   return {
     name: request.name,
@@ -186,13 +185,15 @@ function createBody(request: CreateTableRequest): JsonObject {
   };
 }
 
-async function commit(session: CatalogSession, table: TableIdentifier, body: string, idempotencyKey: string): Promise<CommitOutcome> {
+async function commit(
+  session: CatalogSession, table: TableIdentifier, body: string, idempotencyKey: string,
+): Promise<CommitOutcome> {
   const action = `commit to table ${formatIdentifier(table)}`;
   let result: HttpResult;
   try {
     const config = await session.config();
     const headers: Record<string, string> = config.idempotencyKeys ? { 'idempotency-key': idempotencyKey } : {};
-    result = await session.send({ method: 'POST', path: await tablePath(session, table), body, headers });
+    result = await session.send({ method: 'POST', path: tablePath(config, table), body, headers });
   } catch (thrown) {
     // No configuration or no token: nothing was sent, or only a transmission that was answered with 401.
     const error = asSinkError(thrown, 'catalog-unreachable', action);
@@ -210,8 +211,8 @@ function commitOutcome(result: HttpResult, action: string): CommitOutcome {
   if (status === 204) return { kind: 'committed' };
   if (status >= 200 && status < 300) {
     // Only the specification's answer counts: a page of a proxy in between proves nothing.
-    const committed = jsonObjectOf(result.body)?.['metadata'] !== undefined;
-    return committed ? { kind: 'committed' } : { kind: 'unknown', message: `${action}: HTTP ${status} with an unreadable answer` };
+    if (jsonObjectOf(result.body)?.['metadata'] !== undefined) return { kind: 'committed' };
+    return { kind: 'unknown', message: `${action}: HTTP ${status} with an unreadable answer` };
   }
   if (status === 409) {
     return { kind: 'conflict', message: parseCatalogError(result.body)?.message ?? 'the catalog answered 409' };
@@ -225,7 +226,8 @@ function commitOutcome(result: HttpResult, action: string): CommitOutcome {
 function commitRefusal(response: HttpResponse, action: string): SinkError {
   const error = answerError(response, action);
   // A definite refusal ends the sink's run; an error body that isn't the specification's is no reason to send again.
-  return error.disposition === 'halt' ? error : new SinkError('commit-refused', error.message, error.detail);
+  const named = error.disposition === 'halt' && error.code !== 'catalog-refused';
+  return named ? error : new SinkError('commit-refused', error.message, error.detail);
 }
 
 /** Native parsing: numbers above 2^53 get lost, and none is read here. It is many times faster on big metadata. */

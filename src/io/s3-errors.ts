@@ -27,7 +27,8 @@ const STALE_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 const TRANSIENT: ReadonlySet<string> = new Set([
-  'SlowDown', 'Throttling', 'ThrottlingException', 'TooManyRequestsException', 'RequestLimitExceeded', 'BandwidthLimitExceeded',
+  'SlowDown', 'Throttling', 'ThrottlingException', 'TooManyRequestsException', 'RequestLimitExceeded',
+  'BandwidthLimitExceeded',
   'RequestTimeout', 'RequestTimeoutException', 'InternalError', 'ServiceUnavailable', 'OperationAborted',
   // The SDK corrects its clock from the answer, so the next signature is good.
   'RequestTimeTooSkewed',
@@ -49,21 +50,20 @@ export function classifyS3(thrown: unknown, action: string): S3Failure {
     }
     return { meaning: 'transient', error: make('storage-unavailable', '') };
   }
-  if (status === 412 || name === 'PreconditionFailed') return { meaning: 'exists', error: make('storage-forbidden', '') };
-  if (name === 'NoSuchBucket') return { meaning: 'definite', error: make('storage-forbidden', 'the bucket does not exist: ') };
+  const refused = (meaning: S3Meaning, why: string): S3Failure => ({ meaning, error: make('storage-forbidden', why) });
+  if (status === 412 || name === 'PreconditionFailed') return refused('exists', '');
+  if (name === 'NoSuchBucket') return refused('definite', 'the bucket does not exist: ');
   // An upload that is gone is begun again; no file of the table is missing.
   if (name === 'NoSuchUpload') return { meaning: 'missing', error: make('storage-unavailable', '') };
   if (status === 404) return { meaning: 'missing', error: make('storage-object-missing', '') };
-  if (status === 501 || name === 'NotImplemented') return { meaning: 'no-condition', error: make('storage-forbidden', '') };
+  if (status === 501 || name === 'NotImplemented') return refused('no-condition', '');
   if (STALE_KEYS.has(name)) return { meaning: 'stale-keys', error: make('storage-credentials-expired', '') };
   if (TRANSIENT.has(name) || status === 429 || status === 409 || status >= 500) {
     return { meaning: 'transient', error: make('storage-unavailable', '') };
   }
-  if (status === 401 || status === 403) return { meaning: 'denied', error: make('storage-forbidden', '') };
-  if (status >= 300 && status < 400) {
-    return { meaning: 'definite', error: make('storage-forbidden', 'the bucket is in another region than the catalog says: ') };
-  }
-  return { meaning: 'definite', error: make('storage-forbidden', '') };
+  if (status === 401 || status === 403) return refused('denied', '');
+  if (status >= 300 && status < 400) return refused('definite', 'the bucket is in another region than was said: ');
+  return refused('definite', '');
 }
 
 interface ErrorParts {

@@ -93,14 +93,16 @@ export function createS3Store(options: S3StoreOptions): S3Store {
         const bytes = await answer.Body.transformToByteArray();
         // A connection that ends early may look like the end of the object.
         if (answer.ContentLength !== undefined && answer.ContentLength !== bytes.length) {
-          throw new SinkError('storage-unavailable', `get ${location}: ${bytes.length} of ${answer.ContentLength} bytes arrived`);
+          const arrived = `${bytes.length} of ${answer.ContentLength} bytes arrived`;
+          throw new SinkError('storage-unavailable', `get ${location}: ${arrived}`);
         }
         return bytes;
       }));
     },
     delete: async (location) => {
       const target = targetOf(location);
-      const result = await run(location, `delete ${location}`, (client) => client.send(new DeleteObjectCommand(target)));
+      const result = await run(location, `delete ${location}`, (client) =>
+        client.send(new DeleteObjectCommand(target)));
       if (isFailure(result) && result.meaning !== 'missing') throw result.error;
     },
     close: () => clients.close(),
@@ -135,7 +137,7 @@ function createRun(options: S3StoreOptions, clientFor: (access: S3Access) => S3C
   };
 }
 
-/** Carries a failure that repeating won't change past the retries, as they stop at everything that isn't a SinkError. */
+/** Carries a failure that repeating won't change past the retries, which stop at all that isn't a SinkError. */
 class Settled extends Error {
   readonly failure: S3Failure;
 
@@ -162,7 +164,8 @@ function permanent(failure: S3Failure, access: S3Access): S3Failure {
 }
 
 async function putInParts(
-  run: Run, location: string, target: Target, bytes: Uint8Array, wantedPartBytes: number, condition: { IfNoneMatch?: '*' },
+  run: Run, location: string, target: Target, bytes: Uint8Array, wantedPartBytes: number,
+  condition: { IfNoneMatch?: '*' },
 ): Promise<PutOutcome | S3Failure> {
   const created = orThrow(await run(location, `start upload of ${location}`, (client) =>
     client.send(new CreateMultipartUploadCommand(target))));

@@ -92,14 +92,15 @@ export function s3AccessFor(
   };
 }
 
-function missingKeys(location: string, delegated: boolean, id: string | undefined, secret: string | undefined): SinkError {
-  if (id !== undefined || secret !== undefined) {
-    const absent = id === undefined ? 's3.access-key-id' : 's3.secret-access-key';
-    return new SinkError('storage-credentials-missing', `the storage credentials for '${location}' are missing ${absent}`);
-  }
-  if (!delegated) return new SinkError('storage-credentials-missing', CAUSE.credentialsMissing, { cause: CAUSE.credentialsMissing });
-  const cause = 'The sink has no storage credentials: the catalog was asked to vend them and returned none.';
-  return new SinkError('storage-credentials-missing', `${cause} Location: '${location}'`, { cause });
+function missingKeys(
+  location: string, delegated: boolean, id: string | undefined, secret: string | undefined,
+): SinkError {
+  const make = (cause: string): SinkError =>
+    new SinkError('storage-credentials-missing', `${cause} Location: '${location}'`, { cause });
+  if (id !== undefined) return make('The storage credentials are missing s3.secret-access-key.');
+  if (secret !== undefined) return make('The storage credentials are missing s3.access-key-id.');
+  if (!delegated) return make(CAUSE.credentialsMissing);
+  return make('The sink has no storage credentials: the catalog was asked to vend them and returned none.');
 }
 
 /** The expiry of a set of keys; null when absent or not a time, which the caller treats as a short life. */

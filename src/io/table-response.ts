@@ -22,7 +22,10 @@ export function parseTableResponse(body: string, action: string): TableResponse 
     const metadata = parseTableMetadata(answer['metadata'] as Parameters<typeof parseTableMetadata>[0]);
     return {
       table: { metadata, metadataLocation: typeof location === 'string' ? location : null },
-      storage: { config: stringProperties(answer['config']), credentials: parseCredentials(answer['storage-credentials']) },
+      storage: {
+        config: stringProperties(answer['config']),
+        credentials: parseCredentials(answer['storage-credentials']),
+      },
     };
   } catch (thrown) {
     if (thrown instanceof SinkError) throw thrown;

@@ -5,7 +5,7 @@ import { SinkError } from '../errors.ts';
 import type { TableMetadata } from '../iceberg/metadata.ts';
 import type { ObjectStore, TableIdentifier } from '../sink/ports.ts';
 import type { CatalogConfig } from './catalog-config.ts';
-import { namespacePath, pathSegment } from './catalog-config.ts';
+import { formatIdentifier, tablePath } from './catalog-config.ts';
 import type { CatalogDeps, CatalogSession } from './catalog-session.ts';
 import { type StorageCredentials, createStorageCredentials } from './credentials.ts';
 import { createFileStore } from './file-store.ts';
@@ -37,7 +37,7 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
   const load = async (): Promise<TableResponse> => {
     const response = await options.load();
     if (response === null) {
-      throw new SinkError('table-missing', `table ${[...options.table.namespace, options.table.name].join('.')} does not exist`);
+      throw new SinkError('table-missing', `table ${formatIdentifier(options.table)} does not exist`);
     }
     metadata = response.table.metadata;
     return response;
@@ -68,7 +68,9 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
   };
 }
 
-async function loadAndOffer(load: () => Promise<TableResponse>, credentials: StorageCredentials): Promise<TableMetadata> {
+async function loadAndOffer(
+  load: () => Promise<TableResponse>, credentials: StorageCredentials,
+): Promise<TableMetadata> {
   const response = await load();
   credentials.offer(response.storage);
   return response.table.metadata;
@@ -88,7 +90,8 @@ function createFetch(
   return async (held) => {
     const config = await options.session.config();
     // The route vends only on delegation, and the first answer must tell endpoint and region, which it doesn't.
-    if (held === null || !options.delegated || routeMissing || !mayHaveRoute(config, held)) return (await load()).storage;
+    const useRoute = options.delegated && !routeMissing && held !== null && mayHaveRoute(config, held);
+    if (!useRoute) return (await load()).storage;
     const fetched = await fetchCredentials(options, config);
     if (typeof fetched !== 'string') return { config: withoutKeys(held.config), credentials: fetched };
     const { storage } = await load();
@@ -106,12 +109,12 @@ function mayHaveRoute(config: CatalogConfig, held: TableStorageProperties): bool
   return held.config['client.refresh-credentials-endpoint'] !== undefined;
 }
 
-/** The list, or why there is none. The address a server names for it is not used: the path is known, the token stays here. */
+/** The list, or why there is none. The address a server names for it isn't used: it could lead the token elsewhere. */
 async function fetchCredentials(
   options: TableStorageOptions, config: CatalogConfig,
 ): Promise<readonly StorageCredential[] | 'no-route' | 'failed'> {
-  const action = `fetch storage credentials of table ${[...options.table.namespace, options.table.name].join('.')}`;
-  const path = `${config.prefix}${namespacePath(config, options.table.namespace)}/tables/${pathSegment(options.table.name)}/credentials`;
+  const action = `fetch storage credentials of table ${formatIdentifier(options.table)}`;
+  const path = `${tablePath(config, options.table)}/credentials`;
   const result = await options.session.send({ method: 'GET', path, body: null });
   if (result.kind === 'failure') return 'failed';
   if (result.status !== 200) return NO_SUCH_ROUTE.has(result.status) ? 'no-route' : 'failed';

@@ -148,8 +148,8 @@ describe('GIVEN an object that goes up in parts', () => {
     expect(await store.put(LOCATION, bytes)).toBe('stored');
     expect(steps(server)).toEqual(['POST', 'POST', 'PUT', 'PUT', 'PUT']);
     expect(server.received.at(-1)?.headers['if-none-match']).toBe('*');
-    expect(server.received.filter((request) => request.method === 'PUT').map((request) => request.headers['content-length']).sort())
-      .toEqual(['514240', '5242880', '5242880']);
+    expect(server.received.filter((request) => request.method === 'PUT').map((request) => request.body.length))
+      .toEqual(expect.arrayContaining([5_242_880, 5_242_880, 514_240]));
   });
 
   test('WHEN the answer of the completion is lost THEN the object is looked at before anything is believed', async () => {
@@ -162,7 +162,7 @@ describe('GIVEN an object that goes up in parts', () => {
   });
 
   test('WHEN a completion answers 200 with an error inside THEN it is repeated', async () => {
-    const { store } = await setUp(upload((count) => (count === 0 ? { ...xml(500, 'InternalError'), status: 200 } as Reply : done)));
+    const { store } = await setUp(upload((count) => (count === 0 ? xml(200, 'InternalError') : done)));
     expect(await store.put(LOCATION, bytes)).toBe('stored');
   });
 
