@@ -6,7 +6,7 @@
  * whatever happened in between: changed and changed back is zero and leaves nothing. Rows are equal when their
  * COPY text is, since Materialize writes equal values equally; hashes only find candidates, bytes decide.
  *
- * Everything is typed arrays sized by the number of rows (about 26 bytes a row), without an object per row.
+ * Everything is typed arrays sized by the number of rows (about 30 bytes a row), without an object per row.
  */
 import { SinkError } from '../errors.ts';
 import type { RowChunk } from './row-chunk.ts';
@@ -70,10 +70,7 @@ function tableSize(entries: number): number {
   return size;
 }
 
-interface Distinct {
-  readonly length: number;
-  readonly chunks: Uint32Array;
-  readonly rows: Uint32Array;
+interface Distinct extends RowList {
   readonly sums: Float64Array;
 }
 
@@ -82,14 +79,9 @@ function sumDiffs(chunks: readonly RowChunk[]): Distinct {
   const total = chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0);
   const mask = tableSize(total) - 1;
   const table = new Int32Array(mask + 1).fill(-1);
-  const foundChunks = new Uint32Array(total);
-  const foundRows = new Uint32Array(total);
   const hashes = new Int32Array(total);
-  const sums = new Float64Array(total);
-  let length = 0;
-  for (let chunkIndex = 0; chunkIndex < chunks.length; chunkIndex++) {
-    const chunk = chunks[chunkIndex];
-    if (chunk === undefined) continue;
+  const found = { ...emptyList(total), length: 0, sums: new Float64Array(total) };
+  chunks.forEach((chunk, chunkIndex) => {
     const { bytes, ends, rowCount } = chunk;
     const words = diffWords(chunk);
     let start = 0;
@@ -98,23 +90,22 @@ function sumDiffs(chunks: readonly RowChunk[]): Distinct {
       const hash = hashBytes(bytes, start, end);
       let place = hash & mask;
       let index = table[place] ?? -1;
-      while (index >= 0) {
-        if (hashes[index] === hash && sameRow(chunks, foundChunks[index] ?? 0, foundRows[index] ?? 0, bytes, start, end)) break;
+      while (index >= 0 && !(hashes[index] === hash && sameRow(chunks, found, index, bytes, start, end))) {
         place = (place + 1) & mask;
         index = table[place] ?? -1;
       }
       if (index < 0) {
-        index = length++;
+        index = found.length++;
         table[place] = index;
-        foundChunks[index] = chunkIndex;
-        foundRows[index] = row;
+        found.chunks[index] = chunkIndex;
+        found.rows[index] = row;
         hashes[index] = hash;
       }
-      sums[index] = addDiff(sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
+      found.sums[index] = addDiff(found.sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
       start = end;
     }
-  }
-  return { length, chunks: foundChunks, rows: foundRows, sums };
+  });
+  return found;
 }
 
 /** The diffs as pairs of words, low first: a BigInt per row would cost more than the rest of the loop. */
@@ -144,8 +135,9 @@ export function hashBytes(bytes: Uint8Array, start: number, end: number): number
   let hash = end - start;
   let at = start;
   for (; at + 4 <= end; at += 4) {
-    const word = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
-    hash = mix(hash, word);
+    const low = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
+    const high = (bytes[at + 2] ?? 0) | ((bytes[at + 3] ?? 0) << 8);
+    hash = mix(hash, low | (high << 16));
   }
   let rest = 0;
   for (; at < end; at++) rest = (rest << 8) | (bytes[at] ?? 0);
@@ -167,10 +159,11 @@ function rowStart(chunk: RowChunk, row: number): number {
 }
 
 function sameRow(
-  chunks: readonly RowChunk[], chunkIndex: number, row: number, bytes: Uint8Array, start: number, end: number,
+  chunks: readonly RowChunk[], list: RowList, index: number, bytes: Uint8Array, start: number, end: number,
 ): boolean {
-  const chunk = chunks[chunkIndex];
+  const chunk = chunks[list.chunks[index] ?? 0];
   if (chunk === undefined) return false;
+  const row = list.rows[index] ?? 0;
   return sameBytes(chunk.bytes, rowStart(chunk, row), chunk.ends[row] ?? 0, bytes, start, end);
 }
 

@@ -58,7 +58,7 @@ export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
     open(plan, onFile) {
       const id = nextSession++;
       if (closed) throw new SinkError('encode-failed', 'the encode pool is closed');
-      return openSession({ id, plan, onFile, lanes, spreadBytes, recycleHeapBytes });
+      return new PooledSession({ id, plan, onFile, lanes, spreadBytes, recycleHeapBytes });
     },
     async close() {
       closed = true;
@@ -72,7 +72,7 @@ export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
   };
 }
 
-/** The worker's entry has the extension of this file: .ts in development, .js when compiled. */
+/** It has the extension of this file: .ts in development, .js when compiled. */
 function defaultEntry(): URL {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   return new URL(`./encode-worker.${extension}`, import.meta.url);
@@ -121,23 +121,60 @@ interface LaneUse {
   readonly finished: PromiseWithResolvers<EncodeSummary>;
 }
 
-function openSession(context: SessionContext): EncodeSession {
-  const { id, lanes, spreadBytes } = context;
-  const uses = new Map<Lane, LaneUse>();
-  const files = new Set<Promise<void>>();
-  let error: SinkError | null = null;
-  let ended = false;
-  let bytesTaken = 0;
+class PooledSession implements EncodeSession {
+  readonly #context: SessionContext;
+  readonly #uses = new Map<Lane, LaneUse>();
+  readonly #files = new Set<Promise<void>>();
+  #error: SinkError | null = null;
+  #ended = false;
+  #bytesTaken = 0;
 
-  function fail(reason: SinkError): void {
-    error ??= reason;
-    release();
+  constructor(context: SessionContext) {
+    this.#context = context;
   }
 
-  /** Lets go of all lanes and wakes everyone who waits; they look at `error`. */
-  function release(): void {
-    ended = true;
-    for (const use of uses.values()) {
+  async write(group: RowGroup): Promise<void> {
+    this.#check();
+    const { lanes, spreadBytes } = this.#context;
+    const bytes = group.chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
+    this.#bytesTaken += bytes;
+    if (group.consolidate && bytes > spreadBytes && lanes.length > 1) {
+      const parts = await splitGroup(group, lanes.length);
+      this.#check();
+      await Promise.all(lanes.map((lane, index) => this.#give(this.#use(lane), parts[index] ?? [], true)));
+      return;
+    }
+    const lane = this.#bytesTaken > spreadBytes ? leastBusy(lanes, this.#uses) : homeLane(lanes, this.#uses);
+    await this.#give(this.#use(lane), group.chunks, group.consolidate);
+  }
+
+  async finish(): Promise<EncodeSummary> {
+    this.#check();
+    const uses = [...this.#uses.values()];
+    for (const { lane } of uses) send(lane, { kind: 'finish', session: this.#context.id });
+    const summaries = await Promise.all(uses.map((use) => use.finished.promise));
+    // A worker posts its files before `finished`, so all of them are known by now.
+    await Promise.all(this.#files);
+    this.#check();
+    this.#ended = true;
+    return summaries.reduce(add, NOTHING);
+  }
+
+  abort(): void {
+    if (!this.#ended) this.#release();
+  }
+
+  #fail(reason: SinkError): void {
+    if (this.#ended) return;
+    this.#error = reason;
+    this.#release();
+  }
+
+  /** Lets go of all lanes and wakes everyone who waits; they find the error by `#check`. */
+  #release(): void {
+    this.#ended = true;
+    const { id } = this.#context;
+    for (const use of this.#uses.values()) {
       use.lane.listeners.delete(id);
       if (use.lane.worker !== null) send(use.lane, { kind: 'abort', session: id });
       use.groupDone.resolve();
@@ -145,7 +182,37 @@ function openSession(context: SessionContext): EncodeSession {
     }
   }
 
-  function receive(use: LaneUse, message: FromWorker): void {
+  #check(): void {
+    if (this.#error !== null) throw this.#error;
+    if (this.#ended) throw new SinkError('encode-failed', 'the encode session has ended');
+  }
+
+  /** What the session has at the lane; opens it there at the first use. */
+  #use(lane: Lane): LaneUse {
+    const known = this.#uses.get(lane);
+    if (known !== undefined) return known;
+    const { id, plan } = this.#context;
+    const use: LaneUse = {
+      lane, groups: 0, groupDone: Promise.withResolvers<void>(), finished: Promise.withResolvers<EncodeSummary>(),
+    };
+    this.#uses.set(lane, use);
+    lane.listeners.set(id, {
+      onMessage: (message) => this.#receive(use, message), onDeath: (error) => this.#fail(error),
+    });
+    send(lane, { kind: 'open', session: id, plan });
+    return use;
+  }
+
+  async #give(use: LaneUse, chunks: readonly RowChunk[], consolidate: boolean): Promise<void> {
+    const owned = chunks.map(ownBuffers);
+    use.groups += 1;
+    const message: ToWorker = { kind: 'group', session: this.#context.id, chunks: owned, consolidate };
+    send(use.lane, message, transferList(owned));
+    while (use.groups >= GROUPS_PER_LANE && !this.#ended) await use.groupDone.promise;
+    this.#check();
+  }
+
+  #receive(use: LaneUse, message: FromWorker): void {
     switch (message.kind) {
       case 'group-done':
         use.groups -= 1;
@@ -153,80 +220,36 @@ function openSession(context: SessionContext): EncodeSession {
         use.groupDone = Promise.withResolvers<void>();
         return;
       case 'file':
-        takeFile(use, message.written);
+        this.#takeFile(use, message.written);
         return;
       case 'finished':
-        use.lane.listeners.delete(id);
-        if (message.heapBytes > context.recycleHeapBytes) recycle(use.lane);
+        use.lane.listeners.delete(this.#context.id);
+        if (message.heapBytes > this.#context.recycleHeapBytes) recycle(use.lane);
         use.finished.resolve(message.summary);
         return;
       case 'failed':
-        fail(new SinkError(message.code, message.message, message.detail));
+        this.#fail(new SinkError(message.code, message.message, message.detail));
+        // A panic may have left the wasm memory in any state: better a new one.
+        if (message.code === 'encode-failed') recycle(use.lane);
         return;
     }
   }
 
-  function takeFile(use: LaneUse, file: EncodedFile): void {
-    const taken = Promise.resolve(file).then(context.onFile).then(
-      () => { if (!ended && use.lane.worker !== null) send(use.lane, { kind: 'file-taken', session: id }); },
-      (thrown: unknown) => fail(asSinkError(thrown, 'encode-failed', 'a finished file could not be handed over')),
-    ).finally(() => files.delete(taken));
-    files.add(taken);
+  #takeFile(use: LaneUse, file: EncodedFile): void {
+    const taken = this.#handOver(use, file).finally(() => this.#files.delete(taken));
+    this.#files.add(taken);
   }
 
-  function use(lane: Lane): LaneUse {
-    const known = uses.get(lane);
-    if (known !== undefined) return known;
-    const made: LaneUse = {
-      lane, groups: 0, groupDone: Promise.withResolvers<void>(), finished: Promise.withResolvers<EncodeSummary>(),
-    };
-    uses.set(lane, made);
-    lane.listeners.set(id, { onMessage: (message) => receive(made, message), onDeath: fail });
-    send(lane, { kind: 'open', session: id, plan: context.plan });
-    return made;
+  /** Never rejects: a file that can't be handed over fails the session. */
+  async #handOver(use: LaneUse, file: EncodedFile): Promise<void> {
+    try {
+      await this.#context.onFile(file);
+      if (this.#ended || use.lane.worker === null) return;
+      send(use.lane, { kind: 'file-taken', session: this.#context.id });
+    } catch (thrown) {
+      this.#fail(asSinkError(thrown, 'encode-failed', 'a finished file could not be handed over'));
+    }
   }
-
-  function check(): void {
-    if (error !== null) throw error;
-    if (ended) throw new SinkError('encode-failed', 'the encode session has ended');
-  }
-
-  async function give(target: LaneUse, chunks: readonly RowChunk[], consolidate: boolean): Promise<void> {
-    const owned = chunks.map(ownBuffers);
-    target.groups += 1;
-    send(target.lane, { kind: 'group', session: id, chunks: owned, consolidate }, transferList(owned));
-    while (target.groups >= GROUPS_PER_LANE && !ended) await target.groupDone.promise;
-    check();
-  }
-
-  return {
-    async write(group) {
-      check();
-      const bytes = group.chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
-      bytesTaken += bytes;
-      if (group.consolidate && bytes > spreadBytes && lanes.length > 1) {
-        const parts = await splitGroup(group, lanes.length);
-        check();
-        await Promise.all(lanes.map((lane, index) => give(use(lane), parts[index] ?? [], true)));
-        return;
-      }
-      const lane = bytesTaken > spreadBytes ? leastBusy(lanes, uses) : homeLane(lanes, uses);
-      await give(use(lane), group.chunks, group.consolidate);
-    },
-    async finish() {
-      check();
-      for (const { lane } of uses.values()) send(lane, { kind: 'finish', session: id });
-      const summaries = await Promise.all([...uses.values()].map((laneUse) => laneUse.finished.promise));
-      // Everything was posted before `finished`, so all files are known by now.
-      await Promise.all(files);
-      check();
-      ended = true;
-      return summaries.reduce(add, NOTHING);
-    },
-    abort() {
-      if (!ended) release();
-    },
-  };
 }
 
 const NOTHING: EncodeSummary = { dataRows: 0, deletedKeys: 0, nulledValues: 0 };
@@ -282,7 +305,13 @@ function ownBuffers(chunk: RowChunk): RowChunk {
   };
 }
 
-function ownBuffer<T extends { readonly buffer: ArrayBufferLike; readonly byteLength: number; slice(): T }>(view: T): T {
+interface BufferView<T> {
+  readonly buffer: ArrayBufferLike;
+  readonly byteLength: number;
+  slice(): T;
+}
+
+function ownBuffer<T extends BufferView<T>>(view: T): T {
   const whole = view.buffer instanceof ArrayBuffer && view.byteLength === view.buffer.byteLength;
   return whole ? view : view.slice();
 }

@@ -16,7 +16,10 @@ import type { WrittenFile } from '../write/table-file.ts';
 
 export type ToWorker =
   | { readonly kind: 'open'; readonly session: number; readonly plan: WritePlan }
-  | { readonly kind: 'group'; readonly session: number; readonly chunks: readonly RowChunk[]; readonly consolidate: boolean }
+  | {
+    readonly kind: 'group'; readonly session: number; readonly chunks: readonly RowChunk[];
+    readonly consolidate: boolean;
+  }
   | { readonly kind: 'finish'; readonly session: number }
   | { readonly kind: 'abort'; readonly session: number }
   | { readonly kind: 'file-taken'; readonly session: number };
@@ -64,8 +67,9 @@ async function sendFile(id: number, session: Session, written: WrittenFile): Pro
   if (session.ended) return;
   session.openFiles += 1;
   const { bytes } = written;
-  invariant(bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength, 'a file owns its buffer');
-  post({ kind: 'file', session: id, written }, [bytes.buffer]);
+  const { buffer } = bytes;
+  invariant(buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength, 'a file owns its buffer');
+  post({ kind: 'file', session: id, written }, [buffer]);
 }
 
 function enqueue(id: number, task: (session: Session) => Promise<void>): void {

@@ -105,6 +105,7 @@ export function rowError(plan: WritePlan, index: number, fault: ValueFault, leng
   const keys = plan.keyColumns.map((key) => `"${plan.columns[key]?.sourceName ?? ''}"`).join(', ');
   const key = keys === '' ? '' : `, key (${keys})`;
   const size = length === null ? '' : `, value of ${length} bytes`;
-  const message = `relation ${plan.relationName}, column "${plan.columns[index]?.sourceName ?? ''}"${key}${size}: ${fault.message}`;
-  return new SinkError(fault.kind === 'malformed' ? 'row-malformed' : 'row-not-representable', message);
+  const column = plan.columns[index]?.sourceName ?? '';
+  const code = fault.kind === 'malformed' ? 'row-malformed' : 'row-not-representable';
+  return new SinkError(code, `relation ${plan.relationName}, column "${column}"${key}${size}: ${fault.message}`);
 }

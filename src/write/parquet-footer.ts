@@ -119,7 +119,8 @@ class ThriftReader {
     const size = header >> 4 === 15 ? this.#varint() : header >> 4;
     const type = header & 0x0f;
     // Inside of lists a boolean has a byte of its own.
-    return Array.from({ length: size }, () => (type === TRUE || type === FALSE ? this.#byte() === TRUE : this.#value(type)));
+    const booleans = type === TRUE || type === FALSE;
+    return Array.from({ length: size }, () => (booleans ? this.#byte() === TRUE : this.#value(type)));
   }
 
   #byte(): number {

@@ -153,8 +153,9 @@ function appendWriter(
   const time = new Int64Column({ fieldId: timeField.id, type: { kind: 'long' }, bounded: true }, notFromText);
   byId.set(diffField.id, { column: diff, required: true, policy });
   byId.set(timeField.id, { column: time, required: true, policy });
+  const { fields } = plan.schema;
   const file = openTableFile({
-    plan, content: 'data', fields: plan.schema.fields, slots: slotsOf(plan.schema.fields, byId), equalityFieldIds: [], emit,
+    plan, content: 'data', fields, slots: slotsOf(fields, byId), equalityFieldIds: [], emit,
   });
   const decoder = new RowDecoder(plan, slots);
   return {

@@ -37,7 +37,8 @@ export function splitChunk(chunk: RowChunk, parts: number): readonly (RowChunk |
     }
     start = end;
   }
-  return split.map((part) => (part.rowCount === 0 ? null : { ...part, minTime: chunk.minTime, maxTime: chunk.maxTime }));
+  const { minTime, maxTime } = chunk;
+  return split.map((part) => (part.rowCount === 0 ? null : { ...part, minTime, maxTime }));
 }
 
 /** Mixed once more: the spill may have split by the same hash, and then its bits are alike within a group. */

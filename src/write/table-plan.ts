@@ -164,7 +164,9 @@ function fieldMatches(found: NestedField | undefined, expected: NestedField, sql
 
 function typeMatches(found: IcebergType, expected: IcebergType, sqlType: SqlType | null): boolean {
   if (sqlType?.kind === 'scalar' && sqlType.name === 'uuid') return isUuidHolder(found);
-  if (expected.kind === 'struct') return found.kind === 'struct' && structMatches(found.fields, expected.fields, sqlType);
+  if (expected.kind === 'struct') {
+    return found.kind === 'struct' && structMatches(found.fields, expected.fields, sqlType);
+  }
   if (expected.kind === 'list') {
     return found.kind === 'list' && found.elementRequired === expected.elementRequired
       && typeMatches(found.element, expected.element, elementType(sqlType));
@@ -186,7 +188,8 @@ function structMatches(
 ): boolean {
   const byName = new Map(found.map((field) => [field.name, field]));
   return found.length === expected.length && byName.size === found.length
-    && expected.every((field, index) => fieldMatches(byName.get(field.name), field, memberType(sqlType, field.name, index)));
+    && expected.every((field, index) =>
+      fieldMatches(byName.get(field.name), field, memberType(sqlType, field.name, index)));
 }
 
 /** The SQL type behind the element of a list; behind the `items` of an array it is the array's. */

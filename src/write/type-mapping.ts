@@ -7,7 +7,7 @@
  */
 import type { IcebergType, NestedField, PrimitiveType } from '../iceberg/types.ts';
 import type { Column } from '../relation/relation.ts';
-import type { ScalarName, SqlType } from '../relation/sql-type.ts';
+import type { RecordField, ScalarName, SqlType } from '../relation/sql-type.ts';
 
 /** Iceberg's widest decimal. Materialize's numeric holds 39 digits, hence scale 39 has no column type. */
 export const DECIMAL_PRECISION = 38;
@@ -109,7 +109,8 @@ function listType(element: SqlType, uuidMapping: UuidMapping, nextId: NextId): I
 /** A SQL array keeps its elements in row-major order and the number of its dimensions; its shape is lost. */
 function arrayType(element: SqlType, uuidMapping: UuidMapping, nextId: NextId): IcebergType {
   const itemsId = nextId();
-  const items: NestedField = { id: itemsId, name: 'items', required: true, type: listType(element, uuidMapping, nextId) };
+  const itemsType = listType(element, uuidMapping, nextId);
+  const items: NestedField = { id: itemsId, name: 'items', required: true, type: itemsType };
   const dimensions: NestedField = { id: nextId(), name: 'dimensions', required: true, type: { kind: 'int' } };
   return { kind: 'struct', fields: [items, dimensions] };
 }
@@ -119,9 +120,8 @@ function mapType(value: SqlType, uuidMapping: UuidMapping, nextId: NextId): Iceb
   nextId();
   const keyId = nextId();
   const valueId = nextId();
-  return {
-    kind: 'map', keyId, key: { kind: 'string' }, valueId, value: icebergType(value, uuidMapping, nextId), valueRequired: false,
-  };
+  const valueType = icebergType(value, uuidMapping, nextId);
+  return { kind: 'map', keyId, key: { kind: 'string' }, valueId, value: valueType, valueRequired: false };
 }
 
 function rangeType(bound: SqlType, uuidMapping: UuidMapping, nextId: NextId): IcebergType {
@@ -139,11 +139,14 @@ export function formatSqlType(type: SqlType): string {
     case 'list': return `${formatSqlType(type.element)} list`;
     case 'array': return `${formatSqlType(type.element)}[]`;
     case 'map': return `map[text=>${formatSqlType(type.value)}]`;
-    case 'record':
-      return `record(${type.fields.map((f) => `${f.name}: ${formatSqlType(f.type)}${f.nullable ? '?' : ''}`).join(',')})`;
+    case 'record': return `record(${type.fields.map(formatSqlField).join(',')})`;
     case 'range': return type.name;
     case 'unsupported': return type.name;
   }
+}
+
+function formatSqlField(field: RecordField): string {
+  return `${field.name}: ${formatSqlType(field.type)}${field.nullable ? '?' : ''}`;
 }
 
 export type MappabilityCheck =
@@ -163,7 +166,8 @@ export function checkMappable(columns: readonly Column[]): MappabilityCheck {
 function refusal(type: SqlType): string | null {
   switch (type.kind) {
     case 'scalar':
-      return type.scale !== null && type.scale > DECIMAL_PRECISION ? `Numeric max scale ${type.scale} out of range` : null;
+      if (type.scale === null || type.scale <= DECIMAL_PRECISION) return null;
+      return `Numeric max scale ${type.scale} out of range`;
     case 'list':
     case 'array':
       return refusal(type.element);
@@ -202,7 +206,8 @@ export function canBeEqualityKey(type: SqlType): boolean {
 export function checkKeyTypes(columns: readonly Column[], keyColumns: readonly number[]): string | null {
   const refused = keyColumns.flatMap((index) => {
     const column = columns[index];
-    return column === undefined || canBeEqualityKey(column.type) ? [] : [`"${column.name}" ${formatSqlType(column.type)}`];
+    if (column === undefined || canBeEqualityKey(column.type)) return [];
+    return [`"${column.name}" ${formatSqlType(column.type)}`];
   });
   return refused.length === 0 ? null : `${refused.join(', ')} cannot be used as an Iceberg equality delete key`;
 }

@@ -64,7 +64,8 @@ export class BytesColumn extends Leaf {
   }
 
   #copyHex(bytes: Uint8Array, start: number, end: number, from: number): number {
-    if (bytes[start] !== 0x5c || bytes[start + 1] !== 0x78 || (end - start) % 2 !== 0) malformed('\\x and hex expected');
+    const prefixed = end - start >= 2 && bytes[start] === 0x5c && bytes[start + 1] === 0x78;
+    if (!prefixed || (end - start) % 2 !== 0) malformed('\\x and hex expected');
     let to = from;
     for (let at = start + 2; at < end; at += 2) this.#data[to++] = hexByte(bytes, at);
     return to;

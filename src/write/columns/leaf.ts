@@ -66,7 +66,11 @@ export abstract class Leaf implements LeafColumn {
   takeMetrics(): LeafMetrics {
     const bounds = this.takeBounds();
     const metrics = {
-      values: this.#values, nulls: this.#nulls, nans: this.nans, lower: bounds?.lower ?? null, upper: bounds?.upper ?? null,
+      values: this.#values,
+      nulls: this.#nulls,
+      nans: this.nans,
+      lower: bounds?.lower ?? null,
+      upper: bounds?.upper ?? null,
     };
     this.#values = 0;
     this.#nulls = 0;

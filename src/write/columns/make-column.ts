@@ -150,7 +150,8 @@ function makeRange(bound: SqlType, type: IcebergType, policy: NullingPolicy, bou
   const { arrow, fields, order } = structParts(type, names);
   const slots = fields.map((field, index): Slot => {
     if (index < 2) return slotFor(bound, field, NO_NULLING, bounded);
-    return { column: new BoolColumn({ fieldId: field.id, type: primitive(field.type), bounded }), required: true, policy };
+    const column = new BoolColumn({ fieldId: field.id, type: primitive(field.type), bounded });
+    return { column, required: true, policy };
   });
   return new RangeColumn(arrow, slots, order);
 }

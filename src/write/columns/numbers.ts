@@ -154,7 +154,8 @@ export class DecimalColumn extends Leaf {
 
   toArrow(required: boolean): Data {
     const type = new Decimal(this.#scale, this.#precision, 128);
-    return makeData({ type, data: new Uint32Array(this.#words.buffer, 0, this.length * 4), ...this.presence(required) });
+    const data = new Uint32Array(this.#words.buffer, 0, this.length * 4);
+    return makeData({ type, data, ...this.presence(required) });
   }
 
   protected reserve(): void {

@@ -50,7 +50,9 @@ export function unquotedEnd(
   const first = bytes[at];
   if (shape === 'braced' && (first === OPEN_BRACE || first === OPEN_BRACKET)) return bracedEnd(bytes, at, end);
   if (shape === 'record' && first === OPEN_PAREN) return bracketedEnd(bytes, at, end, CLOSE_PAREN);
-  if (shape === 'range' && (first === OPEN_PAREN || first === OPEN_BRACKET)) return bracketedEnd(bytes, at, end, CLOSE_BRACKET);
+  if (shape === 'range' && (first === OPEN_PAREN || first === OPEN_BRACKET)) {
+    return bracketedEnd(bytes, at, end, CLOSE_BRACKET);
+  }
   return plainEnd(bytes, at, end, delimiter, other);
 }
 

@@ -102,8 +102,9 @@ function appendStructItem(
     appendToSlot(slot, unquoted.bytes, 0, unquoted.length);
     return next;
   }
-  let next = unquotedEnd(slot.column.shape, bytes, at, end, COMMA, closing);
-  if (otherClosing !== closing) next = Math.min(next, unquotedEnd(slot.column.shape, bytes, at, end, COMMA, otherClosing));
+  const { shape } = slot.column;
+  let next = unquotedEnd(shape, bytes, at, end, COMMA, closing);
+  if (otherClosing !== closing) next = Math.min(next, unquotedEnd(shape, bytes, at, end, COMMA, otherClosing));
   if (next === at) appendNullToSlot(slot);
   else appendToSlot(slot, bytes, at, next);
   return next;
@@ -127,7 +128,8 @@ export class RangeColumn extends StructColumn {
     }
     const opening = bytes[start];
     const closing = bytes[end - 1];
-    if (end - start < 3 || (opening !== OPEN_BRACKET && opening !== OPEN_PAREN)) malformed('a range opens with a bracket');
+    if (opening !== OPEN_BRACKET && opening !== OPEN_PAREN) malformed('a range opens with a bracket');
+    if (end - start < 3) malformed('a range has two bounds');
     if (closing !== CLOSE_BRACKET && closing !== CLOSE_PAREN) malformed('a range closes with a bracket');
     let at = appendStructItem(lower, this.#unquoted, bytes, start + 1, end - 1, COMMA, COMMA);
     if (bytes[at++] !== COMMA) malformed('a range has two bounds');

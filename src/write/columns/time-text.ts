@@ -84,7 +84,8 @@ export function parseTimestamp(bytes: Uint8Array, start: number, end: number, wo
 export function parseTimestamptz(bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number): void {
   const beforeChrist = isBeforeChrist(bytes, start, end);
   const zoneEnd = beforeChrist ? end - 3 : end;
-  if (zoneEnd - start < 3 || bytes[zoneEnd - 3] !== 0x2b || bytes[zoneEnd - 2] !== 0x30 || bytes[zoneEnd - 1] !== 0x30) {
+  const inUtc = bytes[zoneEnd - 3] === 0x2b && bytes[zoneEnd - 2] === 0x30 && bytes[zoneEnd - 1] === 0x30;
+  if (zoneEnd - start < 3 || !inUtc) {
     malformed('a timestamp with the offset +00 expected');
   }
   storeTimestamp(bytes, start, zoneEnd - 3, beforeChrist, words, at);
