@@ -8,9 +8,11 @@
 import type { SinkIdentity } from '../commit/decide.ts';
 import { SinkError } from '../errors.ts';
 import type { Snapshot } from '../iceberg/metadata.ts';
-import { type ManifestFile, hasLiveFiles, readManifestList, writeManifestList } from '../snapshot/manifest-list.ts';
+import { type ManifestFile, readManifestList } from '../snapshot/manifest-list.ts';
+import { type ManifestEntry, readManifest, writeManifest } from '../snapshot/manifest.ts';
+import { DEFAULT_MERGE_LIMITS, type MergeSource, mergeEntries, planMerge } from '../snapshot/merge.ts';
 import type { ObjectNames } from '../snapshot/object-names.ts';
-import { snapshotSummary } from '../snapshot/summary.ts';
+import { planSnapshot } from '../snapshot/snapshot.ts';
 import type { Effect } from './effects.ts';
 import type { Entropy } from './ports.ts';
 import { syncMarkerOf } from './sync-marker.ts';
@@ -25,42 +27,51 @@ export interface ManifestListsOptions {
 
 type WriteList = Extract<Effect, { kind: 'write-list' }>;
 
+interface Carried {
+  readonly merged: readonly ManifestFile[];
+  readonly kept: readonly ManifestFile[];
+}
+
+/** Manifests 0 and 1 of a batch are its own; merged ones count on from here, over all attempts of the incarnation. */
+const FIRST_MERGED_ORDINAL = 2;
+
 export class ManifestLists {
   readonly #options: ManifestListsOptions;
-  /** The list read or written last, by its location. */
+  /** The list read last, by its location. */
   #known: { readonly location: string; readonly manifests: readonly ManifestFile[] } | null = null;
+  /** Manifests that say more than we could write again, so that they are read for merging only once. */
+  readonly #notRewritable = new Set<string>();
+  #mergedOrdinal = FIRST_MERGED_ORDINAL;
 
   constructor(options: ManifestListsOptions) {
     this.#options = options;
   }
 
+  /** Puts the manifest list of an attempt into storage and returns the snapshot that refers to it. */
   async write(effect: WriteList): Promise<Snapshot> {
     const { base, written, attempt, timestampMs } = effect;
     const { uploads, names, identity, entropy } = this.#options;
     const { batch } = written;
-    const carried = await this.#carried(base.parent);
-    const kept = carried.filter(hasLiveFiles);
-    const manifestList = names.manifestList(batch.snapshotId, batch.ordinal, attempt);
-    const sequenceNumber = base.metadata.lastSequenceNumber + 1n;
-    const manifests = [...written.manifests, ...kept];
-    await uploads.put(manifestList, writeManifestList(manifests, {
-      snapshotId: batch.snapshotId,
-      parentSnapshotId: base.parent?.snapshotId ?? null,
-      sequenceNumber,
-      syncMarker: syncMarkerOf(entropy.uuid()),
-    }));
-    return {
-      snapshotId: batch.snapshotId,
-      parentSnapshotId: base.parent?.snapshotId ?? null,
-      sequenceNumber,
-      timestampMs,
-      summary: snapshotSummary(base.parent, written.added, { frontier: batch.span.upper, sinkId: identity.sinkId, version: identity.version }),
-      manifestList,
+    const carried = await this.#merge(await this.#manifestsOf(base.parent), effect);
+    const planned = planSnapshot({
+      parent: base.parent,
+      lastSequenceNumber: base.metadata.lastSequenceNumber,
       schemaId: base.metadata.currentSchemaId,
-    };
+      snapshotId: batch.snapshotId,
+      timestampMs,
+      newManifests: [...written.manifests, ...carried.merged],
+      carried: carried.kept,
+      added: written.added,
+      progress: { frontier: batch.span.upper, sinkId: identity.sinkId, version: identity.version },
+      manifestListPath: names.manifestList(batch.snapshotId, batch.ordinal, attempt),
+      syncMarker: syncMarkerOf(entropy.uuid()),
+    });
+    await uploads.put(planned.snapshot.manifestList, planned.manifestList);
+    this.#known = { location: planned.snapshot.manifestList, manifests: readManifestList(planned.manifestList) };
+    return planned.snapshot;
   }
 
-  async #carried(parent: Snapshot | null): Promise<readonly ManifestFile[]> {
+  async #manifestsOf(parent: Snapshot | null): Promise<readonly ManifestFile[]> {
     if (parent === null) return [];
     if (parent.manifestList === '') {
       throw new SinkError('table-unsupported', `snapshot ${parent.snapshotId} names its manifests inline, as format version 1 did`);
@@ -71,4 +82,41 @@ export class ManifestLists {
     return manifests;
   }
 
+  async #merge(manifests: readonly ManifestFile[], effect: WriteList): Promise<Carried> {
+    const { defaultSpecId } = effect.base.metadata;
+    const merged: ManifestFile[] = [];
+    const replaced = new Set<string>();
+    for (const group of planMerge(manifests, defaultSpecId, DEFAULT_MERGE_LIMITS, this.#notRewritable)) {
+      const sources: MergeSource[] = [];
+      for (const manifest of group) {
+        sources.push({ manifest, contents: readManifest(await this.#options.uploads.get(manifest.path)) });
+      }
+      const result = mergeEntries(sources);
+      for (const manifest of result.notRewritable) this.#notRewritable.add(manifest.path);
+      const [first] = result.replaced;
+      if (first === undefined) continue;
+      merged.push(await this.#writeMerged(result.entries, first, effect));
+      for (const manifest of result.replaced) replaced.add(manifest.path);
+    }
+    return { merged, kept: manifests.filter((manifest) => !replaced.has(manifest.path)) };
+  }
+
+  async #writeMerged(entries: readonly ManifestEntry[], like: ManifestFile, effect: WriteList): Promise<ManifestFile> {
+    const { uploads, names, entropy } = this.#options;
+    const { metadata } = effect.base;
+    const { batch } = effect.written;
+    const schema = metadata.schemas.find((candidate) => candidate.schemaId === metadata.currentSchemaId);
+    if (schema === undefined) throw new SinkError('table-unsupported', `the table metadata has no schema ${metadata.currentSchemaId}`);
+    const path = names.manifest(batch.ordinal, this.#mergedOrdinal++);
+    const { bytes, manifest } = writeManifest(entries, {
+      path,
+      content: like.content,
+      schema,
+      partitionSpecId: metadata.defaultSpecId,
+      snapshotId: batch.snapshotId,
+      syncMarker: syncMarkerOf(entropy.uuid()),
+    });
+    await uploads.put(path, bytes);
+    return manifest;
+  }
 }
