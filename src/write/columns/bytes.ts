@@ -31,6 +31,7 @@ function hexByte(bytes: Uint8Array, at: number): number {
 
 export class BytesColumn extends Leaf {
   readonly #form: BytesForm;
+  readonly #isText: boolean;
   #offsets = new Int32Array(FIRST_CAPACITY + 1);
   #data = new Uint8Array(FIRST_CAPACITY * 16);
   #min: Uint8Array | null = null;
@@ -39,17 +40,23 @@ export class BytesColumn extends Leaf {
   constructor(spec: LeafSpec, form: BytesForm) {
     super(spec);
     this.#form = form;
+    this.#isText = form === 'text';
   }
 
   append(bytes: Uint8Array, start: number, end: number): void {
     this.reserve();
     const from = this.#offsets[this.length] ?? 0;
     if (from + end - start > this.#data.length) this.#growData(from + end - start);
-    if (this.#form === 'char' && !isUtf8(bytes.subarray(start, end))) unrepresentable('not UTF-8, so not a string');
-    if (this.#form === 'uuid' && end - start !== 36) malformed('a uuid of 36 characters expected');
-    const to = this.#form === 'hex' ? this.#copyHex(bytes, start, end, from) : this.#copy(bytes, start, end, from);
+    const to = this.#isText ? this.#copy(bytes, start, end, from) : this.#take(bytes, start, end, from);
     this.length += 1;
     this.#offsets[this.length] = to;
+  }
+
+  #take(bytes: Uint8Array, start: number, end: number, from: number): number {
+    if (this.#form === 'hex') return this.#copyHex(bytes, start, end, from);
+    if (this.#form === 'char' && !isUtf8(bytes.subarray(start, end))) unrepresentable('not UTF-8, so not a string');
+    if (this.#form === 'uuid' && end - start !== 36) malformed('a uuid of 36 characters expected');
+    return this.#copy(bytes, start, end, from);
   }
 
   #copy(bytes: Uint8Array, start: number, end: number, from: number): number {

@@ -85,6 +85,7 @@ function multiplyAdd(factor: number, addend: number): void {
 export function parseDecimal(
   bytes: Uint8Array, start: number, end: number, precision: number, scale: number, words: Int32Array, at: number,
 ): void {
+  if (parseShortDecimal(bytes, start, end, scale, words, at)) return;
   const negative = bytes[start] === MINUS;
   let first = negative ? start + 1 : start;
   if (isSpecial(bytes, first, end)) unrepresentable('NaN and infinities have no decimal form');
@@ -103,8 +104,7 @@ export function parseDecimal(
     checkDigits(bytes, first, dot, end);
     unrepresentable(`out of range for a column with precision ${precision} and scale ${scale}`);
   }
-  if (dot - first + scale <= 15) storeShortDecimal(bytes, first, dot, last, scale - fraction, negative, words, at);
-  else storeLongDecimal(bytes, first, dot, last, scale - fraction, negative, words, at);
+  storeLongDecimal(bytes, first, dot, last, scale - fraction, negative, words, at);
 }
 
 function isSpecial(bytes: Uint8Array, first: number, end: number): boolean {
@@ -120,17 +120,31 @@ function checkDigits(bytes: Uint8Array, first: number, dot: number, end: number)
   }
 }
 
-function storeShortDecimal(
-  bytes: Uint8Array, first: number, dot: number, last: number, padding: number, negative: boolean,
-  words: Int32Array, at: number,
-): void {
-  let value = first < dot ? digits(bytes, first, dot) : 0;
-  if (last > dot + 1) value = value * (POW10[last - dot - 1] ?? 0) + digits(bytes, dot + 1, last);
-  value *= POW10[padding] ?? 0;
-  const signed = negative ? 0 - value : value;
+/**
+ * The common case in one pass: at most 15 digits once the scale is applied, where doubles are exact and any
+ * precision of ours is kept. False leaves the value, and every complaint about it, to the long way.
+ */
+function parseShortDecimal(
+  bytes: Uint8Array, start: number, end: number, scale: number, words: Int32Array, at: number,
+): boolean {
+  const negative = bytes[start] === MINUS;
+  const first = negative ? start + 1 : start;
+  let dot = end;
+  let value = 0;
+  for (let index = first; index < end; index++) {
+    const digit = (bytes[index] ?? 0) - ZERO;
+    if (digit >= 0 && digit <= 9) value = value * 10 + digit;
+    else if (bytes[index] === DOT && dot === end) dot = index;
+    else return false;
+  }
+  const fraction = dot === end ? 0 : end - dot - 1;
+  if (dot === first || dot === end - 1 || fraction > scale || dot - first + scale > 15) return false;
+  const magnitude = value * (POW10[scale - fraction] ?? 0);
+  const signed = negative ? 0 - magnitude : magnitude;
   storeInt64(signed, words, at);
   words[at + 2] = signed < 0 ? -1 : 0;
   words[at + 3] = signed < 0 ? -1 : 0;
+  return true;
 }
 
 function storeLongDecimal(

@@ -42,8 +42,20 @@ function datePart(bytes: Uint8Array, start: number, end: number, beforeChrist: b
   const year = beforeChrist ? 1 - written : written;
   const month = digits(bytes, yearEnd + 1, yearEnd + 3);
   const day = digits(bytes, end - 2, end);
-  if (month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) malformed('not a date of the calendar');
-  return daysFromCivil(year, month, day);
+  if (month < 1 || month > 12) malformed('not a date of the calendar');
+  if (year !== lastMonth.year || month !== lastMonth.month) rememberMonth(year, month);
+  if (day < 1 || day > lastMonth.length) malformed('not a date of the calendar');
+  return lastMonth.firstDay + day - 1;
+}
+
+/** Dates of a column cluster, so the month of the last one is kept: the calendar is the dear part of a timestamp. */
+const lastMonth = { year: 1970, month: 1, firstDay: 0, length: 31 };
+
+function rememberMonth(year: number, month: number): void {
+  lastMonth.year = year;
+  lastMonth.month = month;
+  lastMonth.firstDay = daysFromCivil(year, month, 1);
+  lastMonth.length = daysInMonth(year, month);
 }
 
 export function parseDate(bytes: Uint8Array, start: number, end: number): number {
