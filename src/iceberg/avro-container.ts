@@ -6,7 +6,8 @@
  * can't write longs beyond 2^53. Here the header has the schema exactly as given, and every long is a bigint.
  */
 import { deflateRawSync, inflateRawSync, zstdDecompressSync } from 'node:zlib';
-import { Type, types } from 'avsc';
+// avsc is CommonJS whose exports Node can't see by name.
+import avro, { type Type } from 'avsc';
 import { SinkError, invariant } from '../errors.ts';
 import { boundsCheckerFor } from './avro-bounds.ts';
 import { type JsonValue, formatJson, parseJson } from './json.ts';
@@ -42,10 +43,10 @@ const BLOCK_BYTES = 256 * 1024;
 const MAX_BLOCK_BYTES = 512 * 1024 * 1024;
 
 const HEADER_SCHEMA = { type: 'map', values: 'bytes' } as const;
-const headerType = Type.forSchema(HEADER_SCHEMA);
+const headerType = avro.Type.forSchema(HEADER_SCHEMA);
 
 /** avsc's long as an exact 64-bit bigint. */
-const bigintLong = types.LongType.__with({
+const bigintLong = avro.types.LongType.__with({
   fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
   toBuffer: (value: bigint) => {
     const buffer = Buffer.alloc(8);
@@ -64,7 +65,7 @@ const compiled = new WeakMap<object, Type>();
 function typeFor(schema: JsonValue): Type {
   const known = typeof schema === 'object' && schema !== null ? compiled.get(schema) : undefined;
   if (known !== undefined) return known;
-  const type = Type.forSchema(schema as unknown as Parameters<typeof Type.forSchema>[0], {
+  const type = avro.Type.forSchema(schema as unknown as Parameters<typeof avro.Type.forSchema>[0], {
     registry: { long: bigintLong },
     omitRecordMethods: true,
   });
