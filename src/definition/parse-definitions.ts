@@ -54,7 +54,7 @@ export function parseDefinitions(
 ): ParsedDefinitions {
   const { source, faults } = readSourceText(text);
   // With a quote missing somewhere nothing that follows means what it seems to.
-  if (faults.length > 0) return { kind: 'problems', problems: faults.slice(0, 20) };
+  if (faults.length > 0) return { kind: 'problems', problems: faults };
   const report = collectReport(source);
   const statements = readStatements({ source, report, at: 0 });
   const scope: Scope = { entries: new Map(), lines: linesOf(statements, source) };

@@ -20,6 +20,8 @@ export interface SourceText {
 const HIDDEN = '…';
 const MAX_TEXT_LENGTH = 120;
 const MAX_EXCERPT_LENGTH = 500;
+/** One missing quote causes many. */
+const MAX_FAULTS = 20;
 const STATEMENT_WORDS = new Set(['create', 'alter', 'drop', 'select', 'insert', 'show', 'set', 'begin', 'commit']);
 
 /** The text of a problem that quotes nothing: used while the quoting of the file is in doubt. */
@@ -46,7 +48,9 @@ export function shown(source: SourceText, range: Range): string {
 }
 
 export function isSecret(source: SourceText, range: Range): boolean {
-  return source.secrets.some((secret) => secret.start < range.end && range.start < secret.end);
+  const { secrets } = source;
+  const last = lastAtMost(secrets.length, (index) => (secrets[index]?.start ?? 0) < range.end);
+  return last >= 0 && range.start < (secrets[last]?.end ?? 0);
 }
 
 /** Lines end at \n; columns count characters (code points, not UTF-16 units) from 1. */
@@ -58,15 +62,21 @@ export function positionOf(source: SourceText, offset: number): Position {
 
 /** Code points, not UTF-16 units: what an editor's column counts. */
 export function characterCount(text: string): number {
-  return Array.from(text).length;
+  const pairs = text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g);
+  return text.length - (pairs?.length ?? 0);
 }
 
 function lineIndexOf(lineStarts: readonly number[], offset: number): number {
-  let low = 0;
-  let high = lineStarts.length - 1;
+  return lastAtMost(lineStarts.length, (index) => (lineStarts[index] ?? 0) <= offset);
+}
+
+/** The last index below `count` for which `holds`, which is true up to some index and false behind it; else -1. */
+function lastAtMost(count: number, holds: (index: number) => boolean): number {
+  let low = -1;
+  let high = count - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if ((lineStarts[middle] ?? 0) <= offset) low = middle;
+    if (holds(middle)) low = middle;
     else high = middle - 1;
   }
   return low;
@@ -77,7 +87,7 @@ export function readSourceText(text: string): { readonly source: SourceText; rea
   const lineStarts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lineStarts.push(at + 1);
   const source = { text, tokens, lineStarts, secrets: secretRanges(tokens) };
-  return { source, faults: faults.map((fault) => bareProblem(source, fault, fault.message)) };
+  return { source, faults: faults.slice(0, MAX_FAULTS).map((fault) => bareProblem(source, fault, fault.message)) };
 }
 
 /** null for lines too long to be read, as machines write them. */
@@ -116,6 +126,22 @@ function pieceOf(
   return piece.replaceAll(/\p{Cc}/gu, ' ');
 }
 
+/** From token `from` up to, not including, token `to`. */
+interface TokenSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Adds the span and returns its last token, from where the search goes on: ranges never overlap. */
+function hide(tokens: readonly Token[], span: TokenSpan | null, ranges: Range[]): number | null {
+  const start = tokens[span?.from ?? 0]?.start ?? 0;
+  const end = tokens[span?.to ?? 0]?.start ?? start;
+  if (span === null || end <= start) return null;
+  ranges.push({ start, end });
+  return span.to - 1;
+}
+
+/** In the order of the text, without overlap. */
 function secretRanges(tokens: readonly Token[]): readonly Range[] {
   const ranges: Range[] = [];
   let statementStart = 0;
@@ -125,11 +151,9 @@ function secretRanges(tokens: readonly Token[]): readonly Range[] {
     if (isSymbol(token, ';')) {
       statementStart = at + 1;
     } else if (opensSecretStatement(tokens, at, statementStart)) {
-      const range = valueOfSecretStatement(tokens, at);
-      if (range !== null) ranges.push(range);
+      at = hide(tokens, valueOfSecretStatement(tokens, at), ranges) ?? at;
     } else if (namesSecretOption(tokens, at)) {
-      const range = valueOfSecretOption(tokens, at);
-      if (range !== null) ranges.push(range);
+      at = hide(tokens, valueOfSecretOption(tokens, at), ranges) ?? at;
     } else if (token.kind === 'text' && /:\/\/[^/]*@/.test(token.value)) {
       ranges.push(token);
     }
@@ -143,7 +167,7 @@ function opensSecretStatement(tokens: readonly Token[], at: number, statementSta
   return at - statementStart <= 1 || isWord(before, 'create') || isWord(before, 'alter') || isWord(before, 'replace');
 }
 
-function valueOfSecretStatement(tokens: readonly Token[], secretAt: number): Range | null {
+function valueOfSecretStatement(tokens: readonly Token[], secretAt: number): TokenSpan | null {
   let at = secretAt + 1;
   if (isWord(tokens[at], 'if')) at++;
   if (isWord(tokens[at], 'not')) at++;
@@ -153,11 +177,9 @@ function valueOfSecretStatement(tokens: readonly Token[], secretAt: number): Ran
   if (isWord(tokens[at], 'as')) at++;
   const fromOutside = isWord(tokens[at], 'env') || isWord(tokens[at], 'file');
   if (fromOutside && tokens[at + 1]?.kind === 'text' && endsStatement(tokens, at + 2)) return null;
-  const start = tokens[at]?.start ?? 0;
-  let end = at;
-  while (!endsStatement(tokens, end)) end++;
-  const stop = tokens[end]?.start ?? start;
-  return stop > start ? { start, end: stop } : null;
+  let to = at;
+  while (!endsStatement(tokens, to)) to++;
+  return { from: at, to };
 }
 
 /** A `;` that ends the statement for sure, not one inside a secret written without quotes. */
@@ -177,18 +199,16 @@ function namesSecretOption(tokens: readonly Token[], at: number): boolean {
   return isWord(token, 'key') && (isWord(before, 'access') || isWord(before, 'account'));
 }
 
-function valueOfSecretOption(tokens: readonly Token[], nameAt: number): Range | null {
+function valueOfSecretOption(tokens: readonly Token[], nameAt: number): TokenSpan | null {
   let at = nameAt + 1;
   // ACCESS KEY ID is an option of its own; its value is treated alike.
   if (isWord(tokens[at], 'id')) at++;
   if (isSymbol(tokens[at], '=')) at++;
   if (isWord(tokens[at], 'secret') && isNamePart(tokens[at + 1])) return null;
   if (isWord(tokens[at], 'none')) return null;
-  const start = tokens[at]?.start ?? 0;
-  let end = at;
-  while (!isSymbol(tokens[end], ',') && !isSymbol(tokens[end], ')') && !endsStatement(tokens, end)) end++;
-  const stop = tokens[end]?.start ?? start;
-  return stop > start ? { start, end: stop } : null;
+  let to = at;
+  while (!isSymbol(tokens[to], ',') && !isSymbol(tokens[to], ')') && !endsStatement(tokens, to)) to++;
+  return { from: at, to };
 }
 
 export function isWord(token: Token | undefined, word: string): boolean {
