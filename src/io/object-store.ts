@@ -37,13 +37,13 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
 }
 
 /**
- * The places a table's files go to: `write.data.path`, `write.metadata.path` and the location itself, which some
+ * The places a table's files go to: `write.data.path`, the older `write.folder-storage.path`, `write.metadata.path` and the location itself, which some
  * services give as the path of a metadata file.
  */
 export function writePrefixes(metadata: TableMetadata): readonly string[] {
   const { properties } = metadata;
   const root = metadata.location.replace(/\/metadata\/[^/]+\.metadata\.json$/, '');
-  const paths = [root, properties['write.data.path'] ?? '', properties['write.metadata.path'] ?? ''];
+  const paths = [root, properties['write.data.path'] ?? '', properties['write.folder-storage.path'] ?? '', properties['write.metadata.path'] ?? ''];
   return paths.filter((path) => path !== '').map(withoutTrailingSlashes);
 }
 

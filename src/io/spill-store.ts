@@ -43,7 +43,7 @@ export function createSpillStore(directory: string): SpillStore {
     read: (partition) => readChunks(handles.get(partition) ?? null),
     remove,
     removeAll: async () => {
-      for (const partition of [...handles.keys()]) await remove(partition);
+      for (const partition of Array.from(handles.keys())) await remove(partition);
       await rm(directory, { recursive: true, force: true });
     },
   };
