@@ -42,12 +42,12 @@ export async function compareRows(
   const [row = []] = await readRows(connection, `
     WITH actual AS (SELECT ${ids}, sum(${weight})::BIGINT AS n FROM ${table} GROUP BY ALL),
       wanted AS (SELECT ${ids}, count(*)::BIGINT AS n FROM (${expectedSelect(compared, expected)}) GROUP BY ALL),
-      both AS (
+      difference AS (
         SELECT ${ids}, sum(up)::BIGINT AS up, sum(down)::BIGINT AS down FROM (
           SELECT ${ids}, n AS up, 0 AS down FROM actual UNION ALL SELECT ${ids}, 0 AS up, n AS down FROM wanted
         ) GROUP BY ALL)
     SELECT coalesce(sum(up), 0)::BIGINT, coalesce(sum(down), 0)::BIGINT,
-      coalesce(sum(greatest(down - up, 0)), 0)::BIGINT, coalesce(sum(greatest(up - down, 0)), 0)::BIGINT FROM both`);
+      coalesce(sum(greatest(down - up, 0)), 0)::BIGINT, coalesce(sum(greatest(up - down, 0)), 0)::BIGINT FROM difference`);
   const [tableRows = 0n, relationRows = 0n, missingRows = 0n, unexpectedRows = 0n] = row.map((value) => BigInt(String(value)));
   return { equal: missingRows === 0n && unexpectedRows === 0n, tableRows, relationRows, missingRows, unexpectedRows };
 }
