@@ -123,7 +123,7 @@ function parseField(field: JsonObject): TableField {
 export function parseType(json: Json): TableType {
   if (typeof json === 'string') return parsePrimitive(json);
   const type = object(json, 'type');
-  const kind = String(type['type']);
+  const kind = string(type, 'type');
   switch (kind) {
     case 'struct':
       return { kind: 'struct', fields: array(type['fields'], 'struct.fields').map((field) => parseField(object(field, 'field'))) };
