@@ -5,9 +5,9 @@
  * Invariant: one statement at a time from "bring tables up to date" to "read its answer", so a statement sees the
  * world at one moment; no transaction outlives a statement.
  */
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { catalogRows, frontierRows } from './catalog-rows.ts';
-import { CATALOG_SCHEMA_SQL } from './catalog-schema.ts';
+import { startEngine } from './engine-image.ts';
 import { fromPostgresText } from './postgres-values.ts';
 import { type WireError, StatementError, cstring, dataRow, int16, int32, readBody, wireMessage } from './wire-frames.ts';
 import type { World } from './world.ts';
@@ -52,11 +52,6 @@ export function createCatalogEngine(world: World): CatalogEngine {
   let last: Promise<unknown> = Promise.resolve();
   let syncedVersion = 0;
 
-  const start = async (): Promise<PGlite> => {
-    const lite = await PGlite.create();
-    await lite.exec(CATALOG_SCHEMA_SQL);
-    return lite;
-  };
   const bringUpToDate = async (lite: PGlite): Promise<void> => {
     if (syncedVersion !== world.catalogVersion()) {
       const version = world.catalogVersion();
@@ -68,7 +63,7 @@ export function createCatalogEngine(world: World): CatalogEngine {
   return {
     exclusive(work) {
       const turn = last.then(async () => {
-        starting ??= start();
+        starting ??= startEngine();
         const lite = await starting;
         await bringUpToDate(lite);
         return work(accessTo(lite));

@@ -247,6 +247,10 @@ function openSession(
     deniedRelations: shared.denied,
     transaction: 'I',
     startTime: () => writeTime(shared),
+    closeWrittenTimes() {
+      // With manual time nothing moves but by `advance`: what is pending there is meant to be unseen.
+      if (options.manualTime !== true) world.advance(writeTime(shared) + 1n);
+    },
     write(relation, changes) {
       if (changes.length === 0) return;
       const time = writeTime(shared);

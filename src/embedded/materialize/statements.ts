@@ -183,22 +183,36 @@ function showQuery(session: StatementSession, cursor: TokenCursor): string | nul
   return type === undefined ? null : `SELECT name, ''::text AS comment FROM mz_catalog.mz_objects WHERE type = '${type}' ORDER BY name`;
 }
 
+/** How often a write starts over because others wrote into the same table meanwhile. */
+const WRITE_ATTEMPTS_MAX = 50;
+
 /** A query, or a write into one table, by the engine. */
 function planQuery(session: StatementSession, statement: SqlStatement): StatementPlan {
   const target = writeTarget(session, statement);
   if (target?.history.upper.length === 0) failStatement('XX000', `cannot write into '${target.name}': it is closed`);
   const run = (parameterTypes: Uint8Array, binding: Uint8Array | null): Promise<EngineAnswer> => {
     return session.engine.exclusive(async (engine) => {
-      await session.tables.refresh(engine, statement);
       const database = session.variables.get('database') ?? '';
       const searchPath = searchPathOf(session).map((schema) => engineSchema(database, schema));
       const sql = toEngineNames(statement, databasesOf(session.world));
-      const answer = await engine.run({ sql, parameterTypes, binding, searchPath });
-      if (target !== null && binding !== null) {
-        session.write(target, await session.tables.takeChanges(engine, target));
-        session.tables.markCurrent(target);
+      const written = target !== null && binding !== null;
+      for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt++) {
+        // A write must see everything written before it, or it would take rows away that are gone already.
+        if (written) session.closeWrittenTimes();
+        await session.tables.refresh(engine, statement);
+        const version = target?.version;
+        const answer = await engine.run({ sql, parameterTypes, binding, searchPath });
+        if (!written) return answer;
+        const changes = await session.tables.takeChanges(engine, target);
+        if (target.version === version) {
+          session.write(target, changes);
+          session.tables.markCurrent(target);
+          return answer;
+        }
+        // Somebody else changed the table while the engine worked on its copy: the same statement, on the new content.
+        session.tables.forget(target);
       }
-      return answer;
+      return failStatement('40001', 'could not serialize access due to concurrent update');
     });
   };
   return { kind: 'engine', run };

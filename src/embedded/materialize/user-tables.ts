@@ -23,6 +23,8 @@ export interface UserTables {
   takeChanges(engine: EngineAccess, relation: StandInRelation): Promise<LineChange[]>;
   /** The copy already holds what is now applied. */
   markCurrent(relation: StandInRelation): void;
+  /** The copy holds what will not be applied: the next statement fills it anew. */
+  forget(relation: StandInRelation): void;
 }
 
 export function createUserTables(world: World): UserTables {
@@ -65,6 +67,10 @@ export function createUserTables(world: World): UserTables {
         copy.version = relation.version;
         copy.time = contentTime(relation).padStart(20, '0');
       }
+    },
+    forget(relation) {
+      const copy = copies.get(key(relation));
+      if (copy !== undefined) copy.version = -1;
     },
   };
 }
