@@ -159,7 +159,7 @@ function appendWriter(
   });
   const decoder = new RowDecoder(plan, slots);
   return {
-    write: (chunks) => writeChanges(plan, { file, decoder }, diff, time, chunks),
+    write: (chunks) => writeChanges({ file, decoder }, diff, time, chunks),
     async finish() {
       await file.finish();
       return { dataRows: file.rowCount(), deletedKeys: 0, nulledValues: policy.count };
@@ -178,9 +178,11 @@ function systemField(plan: WritePlan, name: string): NestedField {
   return field;
 }
 
+const INT64_MAX_HIGH = 0x7fff_ffff;
+
 /** Each change as it came: a diff of n is n rows of diff 1, a negative one of diff -1, as Materialize writes them. */
 async function writeChanges(
-  plan: WritePlan, output: Output, diff: Int32Column, time: Int64Column, chunks: readonly RowChunk[],
+  output: Output, diff: Int32Column, time: Int64Column, chunks: readonly RowChunk[],
 ): Promise<void> {
   for (const chunk of chunks) {
     const diffs = diffWords(chunk);
@@ -189,17 +191,14 @@ async function writeChanges(
     for (let row = 0; row < chunk.rowCount; row++) {
       const end = chunk.ends[row] ?? 0;
       const change = diffNumber(diffs[row * 2] ?? 0, diffs[row * 2 + 1] ?? 0);
-      const timeHigh = times[row * 2 + 1] ?? 0;
-      if (timeHigh < 0) {
-        throw new SinkError(
-          'row-not-representable', `relation ${plan.relationName}: a change at ${chunk.times[row]} has a time beyond `
-          + `the long column ${TIMESTAMP_COLUMN}`,
-        );
-      }
+      // A constant relation is stamped with the last unsigned timestamp; the long column shows its own last one.
+      const fitsLong = (times[row * 2 + 1] ?? 0) >= 0;
+      const timeLow = fitsLong ? times[row * 2] ?? 0 : -1;
+      const timeHigh = fitsLong ? times[row * 2 + 1] ?? 0 : INT64_MAX_HIGH;
       for (let copy = Math.abs(change); copy > 0; copy--) {
         output.decoder.append(chunk.bytes, start, end);
         diff.appendNumber(change > 0 ? 1 : -1);
-        time.appendWords(times[row * 2] ?? 0, timeHigh);
+        time.appendWords(timeLow, timeHigh);
         if (output.file.countRow(end - start + 12)) await output.file.flush();
       }
       start = end;
