@@ -58,11 +58,11 @@ export interface AuctionOptions {
 
 interface OpenAuction {
   readonly id: number;
-  readonly seller: number;
-  readonly item: string;
   readonly endMs: number;
   readonly priceCents: number | null;
   readonly bidCount: number;
+  /** The row as it stands, which somebody else may have written: only this text can be retracted. */
+  readonly row: readonly (string | null)[];
 }
 
 export interface AuctionModel {
@@ -85,16 +85,17 @@ export function createAuctionModel(options: AuctionOptions): AuctionModel {
 
   const openAuction = (nowMs: number): AuctionChange => {
     const endMs = nowMs + Math.ceil((options.auctionMs ?? 10_000) * (0.5 + random.fraction()));
-    const opened = { id: nextAuction++, seller: random.below(users) + 1, item: random.pick(ITEMS), endMs, priceCents: null, bidCount: 0 };
-    auctions.set(opened.id, opened);
-    return { relation: 'auctions', row: auctionRow(opened), diff: 1 };
+    const id = nextAuction++;
+    const row = [String(id), String(random.below(users) + 1), random.pick(ITEMS), null, '0', timeText(endMs)];
+    auctions.set(id, { id, endMs, priceCents: null, bidCount: 0, row });
+    return { relation: 'auctions', row, diff: 1 };
   };
   const closeDue = (nowMs: number): AuctionChange[] => {
     const closed: AuctionChange[] = [];
     for (const auction of auctions.values()) {
       if (auction.endMs > nowMs) continue;
       auctions.delete(auction.id);
-      closed.push({ relation: 'auctions', row: auctionRow(auction), diff: -1 });
+      closed.push({ relation: 'auctions', row: auction.row, diff: -1 });
       if (auction.priceCents !== null) closed.push(...pay(random, accounts, auction.priceCents));
     }
     return closed;
@@ -102,14 +103,16 @@ export function createAuctionModel(options: AuctionOptions): AuctionModel {
   const bid = (nowMs: number): AuctionChange[] => {
     const auction = random.pick([...auctions.values()]);
     const priceCents = (auction.priceCents ?? 100) + 1 + random.below(2000);
-    const raised = { ...auction, priceCents, bidCount: auction.bidCount + 1 };
+    const bidCount = auction.bidCount + 1;
+    const [id = '', seller = '', item = '', , , endTime = ''] = auction.row;
+    const raised = { ...auction, priceCents, bidCount, row: [id, seller, item, moneyText(priceCents), String(bidCount), endTime] };
     auctions.set(auction.id, raised);
     const buyer = String(random.below(users) + 1);
     const row = [String(nextBid++), buyer, String(auction.id), moneyText(priceCents), timeText(nowMs)];
     return [
       { relation: 'bids', row, diff: 1 },
-      { relation: 'auctions', row: auctionRow(auction), diff: -1 },
-      { relation: 'auctions', row: auctionRow(raised), diff: 1 },
+      { relation: 'auctions', row: auction.row, diff: -1 },
+      { relation: 'auctions', row: raised.row, diff: 1 },
     ];
   };
   const fill = (nowMs: number): AuctionChange[] => {
@@ -140,6 +143,7 @@ export function createAuctionModel(options: AuctionOptions): AuctionModel {
       if (relation === 'auctions') {
         nextAuction = Math.max(nextAuction, Number(id) + 1);
         if (diff > 0) auctions.set(Number(id), readAuction(row));
+        else auctions.delete(Number(id));
       }
     },
   };
@@ -177,21 +181,14 @@ function firstPeople(random: Random, options: AuctionOptions, accounts: Map<stri
   return changes;
 }
 
-function auctionRow(auction: OpenAuction): (string | null)[] {
-  const { id, seller, item, priceCents, bidCount, endMs } = auction;
-  const price = priceCents === null ? null : moneyText(priceCents);
-  return [String(id), String(seller), item, price, String(bidCount), timeText(endMs)];
-}
-
 function readAuction(row: readonly (string | null)[]): OpenAuction {
-  const [id, seller, item, price, bidCount, endTime] = row;
+  const [id, , , price, bidCount, endTime] = row;
   return {
     id: Number(id),
-    seller: Number(seller),
-    item: item ?? '',
     priceCents: price === null || price === undefined ? null : moneyCents(price),
     bidCount: Number(bidCount),
     endMs: Date.parse((endTime ?? '').replace(' ', 'T').replace(/\+00$/, 'Z')),
+    row,
   };
 }
 

@@ -2,7 +2,7 @@
  * The auction house on a stand-in. In: a stand-in with a clock, or one moved by hand. Out: five relations, and
  * changes at a steady rate. A stand-in that resumed from disk goes on where it was.
  */
-import { splitRowLine } from '../materialize/copy-text.ts';
+import type { RowLine } from '../materialize/copy-text.ts';
 import type { MaterializeStandIn } from '../materialize/stand-in.ts';
 import type { StandInRelation } from '../materialize/world.ts';
 import {
@@ -20,6 +20,8 @@ export interface AuctionLoadOptions extends AuctionOptions {
   /** How long the past stays readable; default an hour. */
   readonly retainHistoryMs?: number;
   readonly cluster?: string;
+  /** Relations that are tables, so that a user can change them by SQL; default `accounts`. */
+  readonly tables?: readonly AuctionRelation[];
 }
 
 export interface AuctionLoad {
@@ -57,7 +59,7 @@ export function createAuction(standIn: MaterializeStandIn, options: AuctionLoadO
     if (name === undefined) return;
     // Retractions first: a row and its successor share their id.
     const ordered = changes.toSorted((a, b) => a.diff - b.diff);
-    for (const { line, diff } of ordered) model.learn(name, splitRowLine(line), diff);
+    for (const { line, diff } of ordered) model.learn(name, copyColumns(line), diff);
   });
   return {
     relations,
@@ -80,7 +82,7 @@ export function startAuction(standIn: MaterializeStandIn, options: AuctionLoadOp
 function createRelation(standIn: MaterializeStandIn, name: AuctionRelation, options: AuctionLoadOptions): StandInRelation {
   return standIn.createRelation({
     name,
-    kind: name === 'accounts' ? 'table' : name === 'auctions' ? 'materialized-view' : 'source',
+    kind: (options.tables ?? ['accounts']).includes(name) ? 'table' : name === 'auctions' ? 'materialized-view' : 'source',
     columns: AUCTION_COLUMNS[name],
     keys: [[0]],
     retainHistoryMs: options.retainHistoryMs ?? 3_600_000,
@@ -88,11 +90,16 @@ function createRelation(standIn: MaterializeStandIn, name: AuctionRelation, opti
   });
 }
 
+/** Columns as the model writes them: COPY text, escapes kept, so that what it retracts later is the row that is there. */
+function copyColumns(line: RowLine): (string | null)[] {
+  return line.split('\t').map((column) => (column === '\\N' ? null : Buffer.from(column, 'latin1').toString('utf8')));
+}
+
 function learnAll(model: AuctionModel, relations: Readonly<Record<AuctionRelation, StandInRelation>>): void {
   for (const name of NAMES) {
     const { history } = relations[name];
     const rows = [...history.base.keys(), ...history.log.flatMap(({ changes }) => [...changes.keys()])];
-    if (name === 'bids') for (const row of rows) model.learn('bids', splitRowLine(row), 1);
+    if (name === 'bids') for (const row of rows) model.learn('bids', copyColumns(row), 1);
   }
   for (const name of ['accounts', 'auctions'] as const) learnContent(model, name, relations[name]);
 }
@@ -102,5 +109,5 @@ function learnContent(model: AuctionModel, name: 'accounts' | 'auctions', relati
   for (const { changes } of relation.history.log) {
     for (const [row, diff] of changes) rows.set(row, (rows.get(row) ?? 0) + diff);
   }
-  for (const [row, diff] of rows) if (diff > 0) model.learn(name, splitRowLine(row), diff);
+  for (const [row, diff] of rows) if (diff > 0) model.learn(name, copyColumns(row), diff);
 }

@@ -22,6 +22,8 @@ export interface StatementSession extends DefinitionSession {
   transaction: TransactionStatus;
   /** Applies a write at a new time and lets everyone see it. */
   write(relation: StandInRelation, changes: readonly LineChange[]): void;
+  /** Makes everything visible that was written up to now. */
+  closeWrittenTimes(): void;
   /** Tells the client a new value of a reported variable. */
   reportVariable(name: string): void;
   notice(notice: WireError): void;
@@ -199,8 +201,8 @@ function planQuery(session: StatementSession, statement: SqlStatement): Statemen
       for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt++) {
         // A write must see everything written before it, or it would take rows away that are gone already.
         if (written) session.closeWrittenTimes();
-        await session.tables.refresh(engine, statement);
         const version = target?.version;
+        await session.tables.refresh(engine, statement);
         const answer = await engine.run({ sql, parameterTypes, binding, searchPath });
         if (!written) return answer;
         const changes = await session.tables.takeChanges(engine, target);

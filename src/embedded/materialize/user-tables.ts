@@ -45,9 +45,10 @@ export function createUserTables(world: World): UserTables {
         }
         // Content changes only where something was applied; with an unchanged version it is the same at any later time.
         if (copy.version === relation.version && copy.time >= lastChange(relation)) continue;
-        await fillCopy(engine, world, relation);
+        // Taken before the copy is filled: what is applied meanwhile is not in it.
         copy.version = relation.version;
         copy.time = contentTime(relation).padStart(20, '0');
+        await fillCopy(engine, world, relation);
       }
     },
     async takeChanges(engine, relation) {
