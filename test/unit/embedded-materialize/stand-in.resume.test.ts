@@ -8,9 +8,16 @@ import { contentAt } from '../../../src/embedded/materialize/relation-history.ts
 
 const T = 1700000000000n;
 
+/** Id, since, content at since, content later. */
+type Seen = [id: string, since: bigint, base: string[], later: string[]];
+
+function sorted(rows: ReadonlyMap<string, number>): string[] {
+  return [...rows].map(([row, diff]) => `${diff} ${row}`).toSorted((a, b) => (a < b ? -1 : 1));
+}
+
 test('GIVEN a stand-in with an auction WHEN it is left and started again THEN ids, history and content are as before', async () => {
   const stateDir = mkdtempSync(join(tmpdir(), 'stand-in-'));
-  const run = async (from: bigint): Promise<[string, bigint, [string, number][], [string, number][]][]> => {
+  const run = async (from: bigint): Promise<Seen[]> => {
     const standIn = await createMaterializeStandIn({ manualTime: true, stateDir });
     const load = createAuction(standIn, { seed: 7, auctionMs: 2000 });
     if (from === T) standIn.advance(from);
@@ -18,8 +25,8 @@ test('GIVEN a stand-in with an auction WHEN it is left and started again THEN id
       load.step(20);
       standIn.advance(from + i * 100n);
     }
-    const seen = standIn.relations().map(({ id, history }): [string, bigint, [string, number][], [string, number][]] => {
-      return [id, history.since, [...history.base].sort(), [...contentAt(history, from + 5000n)].sort()];
+    const seen = standIn.relations().map(({ id, history }): Seen => {
+      return [id, history.since, sorted(history.base), sorted(contentAt(history, from + 5000n))];
     });
     for (const relation of standIn.relations()) {
       const content = standIn.snapshotAt(relation, from + 4999n);
@@ -33,7 +40,7 @@ test('GIVEN a stand-in with an auction WHEN it is left and started again THEN id
   const first = await run(T);
   const standIn = await createMaterializeStandIn({ manualTime: true, stateDir });
   const again = standIn.relations().map(({ id, history }) => {
-    return [id, history.since, [...history.base].sort(), [...contentAt(history, T + 5000n)].sort()];
+    return [id, history.since, sorted(history.base), sorted(contentAt(history, T + 5000n))];
   });
   await standIn.close();
   expect(again).toEqual(first);

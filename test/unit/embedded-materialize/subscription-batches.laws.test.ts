@@ -25,7 +25,7 @@ test('GIVEN any changes, steps and compaction WHEN read with and without a snaps
           expect(new Set(rows.map(([row]) => row)).size).toBe(rows.length);
           for (const [row, diff] of rows) sums.set(row, (sums.get(row) ?? 0) + diff);
         }
-        if (batch?.progress != null) upper = batch.progress;
+        upper = batch?.progress ?? upper;
       }
       for (const row of ['a', 'b', 'c']) {
         const counted = changes.filter((each) => each.row === row && BigInt(each.time) < upper && (snapshot || each.time > asOf));
