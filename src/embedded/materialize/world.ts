@@ -58,7 +58,9 @@ export interface RelationSubscriber {
 
 export type JournalEntry =
   | { readonly op: 'create'; readonly id: string; readonly start: string; readonly definition: RelationDefinition }
-  | { readonly op: 'type'; readonly definition: NamedTypeDefinition }
+  /** Ids of dropped objects are never given again. */
+  | { readonly op: 'ids'; readonly next: number }
+  | { readonly op: 'type'; readonly id: string; readonly definition: NamedTypeDefinition }
   | { readonly op: 'apply'; readonly id: string; readonly time: string; readonly changes: readonly [RowLine, number][] }
   | { readonly op: 'advance'; readonly id: string | null; readonly time: string }
   | { readonly op: 'compact'; readonly id: string; readonly since: string }
@@ -136,9 +138,10 @@ export function createWorld(writeJournal: WriteJournal): World {
     clusters,
     catalogVersion: () => version,
     createType(definition) {
-      record({ op: 'type', definition });
       const number = nextId++;
-      const created = { ...definition, id: `u${number}`, oid: FIRST_USER_OID + number };
+      const id = `u${number}`;
+      record({ op: 'type', id, definition });
+      const created = { ...definition, id, oid: FIRST_USER_OID + number };
       namedTypes.set(definition.name, created);
       version++;
       return created;
@@ -224,13 +227,17 @@ export function createWorld(writeJournal: WriteJournal): World {
     },
     replay(entries) {
       replaying = true;
+      let highest = nextId;
       for (const entry of entries) {
-        if (entry.op === 'create') nextId = Number(entry.id.slice(1));
-        replayEntry(world, entry);
+        if (entry.op === 'create' || entry.op === 'type') nextId = Number(entry.id.slice(1));
+        if (entry.op === 'ids') nextId = entry.next;
+        else replayEntry(world, entry);
+        highest = Math.max(highest, nextId);
       }
+      nextId = highest;
       replaying = false;
     },
-    compactedJournal: () => compactedJournalOf(world),
+    compactedJournal: () => [{ op: 'ids', next: nextId }, ...compactedJournalOf(world)],
   };
   return world;
 }
@@ -252,7 +259,7 @@ function compactWithin(relation: StandInRelation, wanted: Timestamp): void {
   compactHistory(relation.history, since);
 }
 
-function replayEntry(world: World, entry: JournalEntry): void {
+function replayEntry(world: World, entry: Exclude<JournalEntry, { op: 'ids' }>): void {
   if (entry.op === 'type') return void world.createType(entry.definition);
   if (entry.op === 'create') return void world.createRelation(entry.definition, BigInt(entry.start));
   if (entry.op === 'replicas') return world.setReplicas(entry.cluster, entry.count);
@@ -287,7 +294,7 @@ function restoreContent(relation: StandInRelation, base: readonly [RowLine, numb
 function compactedJournalOf(world: World): JournalEntry[] {
   const entries: JournalEntry[] = [];
   for (const [cluster, count] of world.clusters) entries.push({ op: 'replicas', cluster, count });
-  for (const { id: _id, oid: _oid, ...definition } of world.namedTypes.values()) entries.push({ op: 'type', definition });
+  for (const { id, oid: _oid, ...definition } of world.namedTypes.values()) entries.push({ op: 'type', id, definition });
   for (const relation of world.relations.values()) {
     const { id, history, error } = relation;
     const { name, schema, database, kind, columns, keys, cluster, retainHistoryMs, columnTypeNames } = relation;

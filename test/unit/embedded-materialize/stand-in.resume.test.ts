@@ -47,3 +47,19 @@ test('GIVEN a stand-in with an auction WHEN it is left and started again THEN id
   await run(T + 5000n);
   rmSync(stateDir, { recursive: true });
 });
+
+test('GIVEN types and a dropped relation WHEN started again THEN no id is given twice', async () => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'stand-in-'));
+  const ids: string[] = [];
+  for (let run = 0; run < 3; run++) {
+    const standIn = await createMaterializeStandIn({ manualTime: true, stateDir });
+    ids.push(standIn.createRelation({ name: `kept${run}`, columns: [] }).id);
+    ids.push(standIn.createType({ name: `type${run}`, schema: 'public', type: { kind: 'record', fields: [] } }).id);
+    const dropped = standIn.createRelation({ name: `dropped${run}`, columns: [] });
+    ids.push(dropped.id);
+    standIn.drop(dropped);
+    await standIn.close();
+  }
+  expect(new Set(ids).size).toBe(9);
+  rmSync(stateDir, { recursive: true });
+});
