@@ -56,7 +56,10 @@ export interface MaterializeStandIn {
   relation(name: string): StandInRelation;
   createType(definition: NamedTypeDefinition): NamedType;
   /** With a clock the relation starts now, else at `start` (default 0). */
-  createRelation(definition: Partial<RelationDefinition> & Pick<RelationDefinition, 'name' | 'columns'>, start?: Timestamp): StandInRelation;
+  createRelation(
+    definition: Partial<RelationDefinition> & Pick<RelationDefinition, 'name' | 'columns'>,
+    start?: Timestamp,
+  ): StandInRelation;
   apply(relation: StandInRelation, time: Timestamp, changes: readonly RowChange[]): void;
   applyLines(relation: StandInRelation, time: Timestamp, changes: readonly LineChange[]): void;
   /** A time at which changes can be applied to any relation now. */
@@ -93,7 +96,10 @@ export async function createMaterializeStandIn(options: StandInOptions = {}): Pr
     world,
     engine,
     tables: createUserTables(world),
-    limits: { maxBufferedBytes: options.maxBufferedBytes ?? 128 * 1024 * 1024, maxResultBytes: options.maxResultBytes ?? 1e9 },
+    limits: {
+      maxBufferedBytes: options.maxBufferedBytes ?? 128 * 1024 * 1024,
+      maxResultBytes: options.maxResultBytes ?? 1e9,
+    },
     denied: new Set(),
     sessions: new Map(),
     written: new Set(),
@@ -120,7 +126,8 @@ export async function createMaterializeStandIn(options: StandInOptions = {}): Pr
     for (const socket of sockets) socket.resetAndDestroy();
   };
   const connectionCount = (): number => sockets.size;
-  return { url: `postgres://materialize@${host}:${port}/materialize`, host, port, ...surface(shared), connectionCount, killConnections, close };
+  const url = `postgres://materialize@${host}:${port}/materialize`;
+  return { url, host, port, ...surface(shared), connectionCount, killConnections, close };
 }
 
 interface OpenSession {
@@ -156,7 +163,8 @@ function surface(shared: Shared): Surface {
     createType: (definition) => world.createType(definition),
     createRelation(definition, start) {
       const defaults = { schema: 'public', database: 'materialize', kind: 'table' as const, keys: [] };
-      return world.createRelation({ ...defaults, ...definition }, start ?? (shared.options.manualTime === true ? 0n : writeTime(shared)));
+      const from = start ?? (shared.options.manualTime === true ? 0n : writeTime(shared));
+      return world.createRelation({ ...defaults, ...definition }, from);
     },
     apply: (relation, time, changes) => world.apply(relation, time, changes),
     applyLines: (relation, time, changes) => world.applyLines(relation, time, changes),
@@ -297,7 +305,8 @@ function greeting(
   const notices: WireError[] = [];
   for (const name of startup.keys()) {
     if (STARTUP_ONLY.has(name) || canonicalVariable(name) !== null) continue;
-    notices.push({ sqlstate: '00000', message: `startup setting ${name} not set: unrecognized configuration parameter "${name}"` });
+    const reason = `unrecognized configuration parameter "${name}"`;
+    notices.push({ sqlstate: '00000', message: `startup setting ${name} not set: ${reason}` });
   }
   const database = variables.get('database') ?? '';
   if (!databasesOf(shared.world).has(database)) {
@@ -305,7 +314,8 @@ function greeting(
   }
   if (!['off', 'false', '0', 'f'].includes(variables.get('welcome_message') ?? 'on')) {
     const user = startup.get('user') ?? '';
-    const words = `connected to Materialize (embedded stand-in)\n  User: ${user}\n  Cluster: ${variables.get('cluster') ?? ''}`;
+    const cluster = variables.get('cluster') ?? '';
+    const words = `connected to Materialize (embedded stand-in)\n  User: ${user}\n  Cluster: ${cluster}`;
     notices.push({ sqlstate: '00000', message: words });
   }
   return notices;

@@ -11,7 +11,7 @@ import { type SqlStatement, type TokenCursor, cursorOver, splitStatements } from
 import { type SubscribeStatement, parseSubscribe } from './subscribe-syntax.ts';
 import { type UserTables, engineSchema, toEngineNames } from './user-tables.ts';
 import { type TransactionStatus, type WireError, type WireField, failStatement } from './wire-frames.ts';
-import type { LineChange, StandInRelation, World } from './world.ts';
+import { type LineChange, type StandInRelation, type World, qualifiedName } from './world.ts';
 
 export interface StatementSession extends DefinitionSession {
   readonly world: World;
@@ -64,7 +64,8 @@ export function planStatement(session: StatementSession, statement: SqlStatement
     return { kind: 'local', fields: null, run: () => ({ rows: [], tag: defineObject(session, statement) }) };
   }
   if (first === 'discard' || first === 'deallocate') {
-    return { kind: 'local', fields: null, run: () => ({ rows: [], tag: first === 'discard' ? 'DISCARD ALL' : 'DEALLOCATE' }) };
+    const tag = first === 'discard' ? 'DISCARD ALL' : 'DEALLOCATE';
+    return { kind: 'local', fields: null, run: () => ({ rows: [], tag }) };
   }
   if (first === 'copy') failStatement('0A000', 'this stand-in copies only subscriptions: COPY (SUBSCRIBE …) TO STDOUT');
   return planQuery(session, statement);
@@ -86,7 +87,9 @@ function planTransaction(session: StatementSession, cursor: TokenCursor): Statem
 }
 
 function planExplain(session: StatementSession, cursor: TokenCursor): StatementPlan {
-  const wrong = (): never => failStatement('0A000', 'this stand-in explains only the optimized plan of SELECT * FROM one relation');
+  const wrong = (): never => {
+    return failStatement('0A000', 'this stand-in explains only the optimized plan of SELECT * FROM one relation');
+  };
   cursor.takeWords('explain');
   if (!cursor.takeWords('optimized', 'plan') && !cursor.takeWords('plan')) cursor.takeWords('optimized');
   const options = new Set<string>();
@@ -182,7 +185,8 @@ function showQuery(session: StatementSession, cursor: TokenCursor): string | nul
   const word = cursor.peek()?.text ?? '';
   if (cursor.takeWords('objects')) return "SELECT name, type, ''::text AS comment FROM mz_catalog.mz_objects ORDER BY name";
   const type = cursor.takeWords('materialized', 'views') ? 'materialized-view' : SHOWN_TYPES[word];
-  return type === undefined ? null : `SELECT name, ''::text AS comment FROM mz_catalog.mz_objects WHERE type = '${type}' ORDER BY name`;
+  if (type === undefined) return null;
+  return `SELECT name, ''::text AS comment FROM mz_catalog.mz_objects WHERE type = '${type}' ORDER BY name`;
 }
 
 /** How often a write starts over because others wrote into the same table meanwhile. */
@@ -227,7 +231,8 @@ function writeTarget(session: StatementSession, statement: SqlStatement): StandI
   if (!writes) return null;
   const relation = resolveRelation(session, cursor.takeName() ?? cursor.unexpected('identifier'));
   if (relation.kind !== 'table') {
-    failStatement('XX000', `cannot ${verb} ${verb === 'delete' ? 'from' : 'into'} ${relation.kind.replaceAll('-', ' ')} '${relation.database}.${relation.schema}.${relation.name}'`);
+    const action = verb === 'insert' ? 'insert into' : verb === 'delete' ? 'delete from' : 'update';
+    failStatement('XX000', `cannot ${action} ${relation.kind.replaceAll('-', ' ')} '${qualifiedName(relation)}'`);
   }
   return relation;
 }

@@ -117,7 +117,9 @@ async function createCopy(engine: EngineAccess, relation: StandInRelation): Prom
   const columns = relation.columns.map(({ name, type, nullable }) => {
     return `${quoteName(name)} ${engineTypeOf(type)}${nullable ? '' : ' NOT NULL'}`;
   });
-  const values = (row: string): string => `ARRAY[${relation.columns.map((c) => `${row}.${quoteName(c.name)}::text`).join(', ')}]::text[]`;
+  const values = (row: string): string => {
+    return `ARRAY[${relation.columns.map((c) => `${row}.${quoteName(c.name)}::text`).join(', ')}]::text[]`;
+  };
   const capture = quoteName(`capture_${relation.id}`);
   await engine.execute(`
     CREATE SCHEMA IF NOT EXISTS ${schema};
