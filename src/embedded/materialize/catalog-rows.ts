@@ -20,18 +20,26 @@ export function catalogRows(world: World): CatalogRows {
   const relations = [...world.relations.values()];
   const types = [...world.namedTypes.values()];
   return {
-    'mz_catalog.mz_databases': places.databases.map((name, i) => ({ id: `u${i + 1}`, oid: 19000 + i, name, owner_id: SYSTEM_OWNER })),
+    'mz_catalog.mz_databases': places.databases.map((name, i) => {
+      return { id: `u${i + 1}`, oid: 19000 + i, name, owner_id: SYSTEM_OWNER };
+    }),
     'mz_catalog.mz_schemas': places.schemas,
-    'mz_catalog.mz_roles': [{ id: 's1', oid: 16421, name: 'mz_system', inherit: true, rolcanlogin: true, rolsuper: true }],
+    'mz_catalog.mz_roles': [
+      { id: 's1', oid: 16421, name: 'mz_system', inherit: true, rolcanlogin: true, rolsuper: true },
+    ],
     'mz_catalog.mz_clusters': [...world.clusters].map(([name, count]) => clusterRow(places, name, count)),
     'mz_catalog.mz_cluster_replicas': [...world.clusters].flatMap(([name, count]) => replicaRows(places, name, count)),
     'mz_catalog.mz_objects': [
       ...relations.map((relation) => objectRow(places, relation)),
-      ...types.map((type) => ({ id: type.id, oid: type.oid, schema_id: places.schemaId('materialize', type.schema), name: type.name, type: 'type', owner_id: 'u1' })),
+      ...types.map(({ id, oid, name, schema }) => {
+        return { id, oid, schema_id: places.schemaId('materialize', schema), name, type: 'type', owner_id: 'u1' };
+      }),
     ],
     'mz_catalog.mz_columns': [
-      ...relations.flatMap((relation) => columnRows(world, relation.id, relation.columns, relation.columnTypeNames ?? {})),
-      ...types.flatMap((type) => (type.type.kind === 'record' ? columnRows(world, type.id, type.type.fields, type.partTypeNames ?? {}) : [])),
+      ...relations.flatMap(({ id, columns, columnTypeNames }) => columnRows(world, id, columns, columnTypeNames ?? {})),
+      ...types.flatMap(({ id, type, partTypeNames }) => {
+        return type.kind === 'record' ? columnRows(world, id, type.fields, partTypeNames ?? {}) : [];
+      }),
     ],
     ...typeRows(world, places),
     'mz_internal.mz_history_retention_strategies': relations
@@ -98,7 +106,8 @@ function clusterRow(places: Places, name: string, count: number): CatalogRow {
 function replicaRows(places: Places, name: string, count: number): CatalogRow[] {
   const clusterId = places.clusterId(name);
   return Array.from({ length: count }, (_, i) => {
-    return { id: `${clusterId}${i + 1}`, name: `r${i + 1}`, cluster_id: clusterId, size: '25cc', owner_id: SYSTEM_OWNER, disk: true };
+    const replica = { id: `${clusterId}${i + 1}`, name: `r${i + 1}`, cluster_id: clusterId };
+    return { ...replica, size: '25cc', owner_id: SYSTEM_OWNER, disk: true };
   });
 }
 
@@ -206,7 +215,8 @@ function addNamedType(world: World, places: Places, named: NamedType, into: Name
     into.lists.push({ id, element_id: partId(type.element, 'element'), element_modifiers: modifiersOf(type.element) });
   } else if (type.kind === 'map') {
     const modifiers = { key_modifiers: null, value_modifiers: modifiersOf(type.value) };
-    into.maps.push({ id, key_id: systemTypeId(SCALAR_OIDS.text.oid), value_id: partId(type.value, 'value'), ...modifiers });
+    const parts = { key_id: systemTypeId(SCALAR_OIDS.text.oid), value_id: partId(type.value, 'value') };
+    into.maps.push({ id, ...parts, ...modifiers });
   } else {
     into.base.push({ id });
   }

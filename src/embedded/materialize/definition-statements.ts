@@ -42,7 +42,7 @@ function createTable(session: DefinitionSession, cursor: TokenCursor, sql: strin
   for (const part of readParts(cursor)) {
     const [name, ...rest] = part;
     if (name === undefined) continue;
-    const constraint = rest.findIndex(({ kind, text }) => kind === 'word' && (text === 'not' || text === 'null' || text === 'default'));
+    const constraint = rest.findIndex(({ kind, text }) => kind === 'word' && ['not', 'null', 'default'].includes(text));
     const typeTokens = constraint < 0 ? rest : rest.slice(0, constraint);
     const nullable = !rest.some(({ text }, i) => text === 'not' && rest[i + 1]?.text === 'null');
     const { type, typeName } = readType(session.world, typeTokens, sql);
@@ -77,7 +77,10 @@ function createType(session: DefinitionSession, cursor: TokenCursor, sql: string
   if (kind === 'list') type = { kind, element: property('element', 'element') };
   else if (kind === 'map') type = { kind, value: property('value', 'value') };
   else {
-    const fields = parts.map(([field, ...rest]) => ({ name: field?.text ?? '', type: typeOf(rest, field?.text ?? ''), nullable: true }));
+    const fields = parts.map(([field, ...rest]) => {
+      const fieldName = field?.text ?? '';
+      return { name: fieldName, type: typeOf(rest, fieldName), nullable: true };
+    });
     type = { kind, fields };
   }
   session.world.createType({ name, schema, type, partTypeNames });

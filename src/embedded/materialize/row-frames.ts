@@ -41,7 +41,8 @@ function dataRowFrame(values: readonly (string | null)[]): string {
 export function progressFrame(shape: RowShape, time: Timestamp): Buffer {
   const nulls = Array.from({ length: shape.columns + 1 }, () => null);
   if (shape.format === 'data-row') return Buffer.from(dataRowFrame([String(time), 't', ...nulls]), 'latin1');
-  const line = shape.format === 'copy-csv' ? csvRecord([String(time), 't', ...nulls]) : `${time}\tt${'\t\\N'.repeat(nulls.length)}`;
+  const csv = shape.format === 'copy-csv';
+  const line = csv ? csvRecord([String(time), 't', ...nulls]) : `${time}\tt${'\t\\N'.repeat(nulls.length)}`;
   return Buffer.from(framed('d', `${line}\n`), 'latin1');
 }
 

@@ -133,15 +133,20 @@ function arrayText(element: SqlType, value: unknown): string {
   }
   // Inner arrays are further dimensions, not elements.
   const texts = asArray(value).map((each) => {
-    return Array.isArray(each) && element.kind !== 'record' ? arrayText(element, each) : quotedElement(element, each, LIST_RULE);
+    const isDimension = Array.isArray(each) && element.kind !== 'record';
+    return isDimension ? arrayText(element, each) : quotedElement(element, each, LIST_RULE);
   });
   return `{${texts.join(',')}}`;
 }
 
 function mapText(valueType: SqlType, value: unknown): string {
-  const entries: [string, unknown][] = value instanceof Map ? [...(value as Map<string, unknown>)] : Object.entries(value as object);
+  const entries: [string, unknown][] =
+    value instanceof Map ? [...(value as Map<string, unknown>)] : Object.entries(value as object);
   entries.sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  return `{${entries.map(([key, each]) => `${quoteIfNeeded(key, MAP_RULE)}=>${quotedElement(valueType, each, MAP_RULE)}`).join(',')}}`;
+  const texts = entries.map(([key, each]) => {
+    return `${quoteIfNeeded(key, MAP_RULE)}=>${quotedElement(valueType, each, MAP_RULE)}`;
+  });
+  return `{${texts.join(',')}}`;
 }
 
 function rangeText(bound: SqlType, value: unknown): string {
