@@ -46,7 +46,7 @@ export function otherColumns(random: () => number): string {
   const micros = ts.replace(/0+$/, '');
   const cents = int(100);
   const n = `${int(10_000_000)}${cents === 0 ? '' : `.${pad(cents, 2).replace(/0$/, '')}`}`;
-  return [`string-${pad(int(1000), 4)}`, s2, String(random() * 1_000_000), `${micros}+00`, n, random() < 0.5 ? 't' : 'f'].join('\t');
+  return [`string-${pad(int(1000), 4)}`, s2, String(Number((random() * 1_000_000).toPrecision(15))), `${micros}+00`, n, random() < 0.5 ? 't' : 'f'].join('\t');
 }
 
 /** A snapshot of `rowCount` rows with ids from FIRST_ID on. */
