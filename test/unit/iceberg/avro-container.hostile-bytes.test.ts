@@ -82,6 +82,17 @@ describe('GIVEN bytes that lie', () => {
     expect(performance.now() - start).toBeLessThan(1000);
   });
 
+  it('WHEN an array claims 2^40 items that take no bytes THEN it is refused instead of looped over', () => {
+    const schema: JsonObject = {
+      type: 'record', name: 'r', fields: [{ name: 'a', type: { type: 'array', items: { type: 'record', name: 'empty', fields: [] } } }],
+    };
+    const header = writeAvroContainer({ schema, records: [], metadata: {}, codec: 'null', syncMarker: SYNC });
+    const lie = Uint8Array.from([0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0]);
+    const start = performance.now();
+    expect(() => readAvroContainer(Buffer.concat([header, Uint8Array.from([2, lie.length * 2]), lie, SYNC]))).toThrow(protocolError);
+    expect(performance.now() - start).toBeLessThan(1000);
+  });
+
   it('WHEN a small block unpacks to gigabytes THEN it is refused before memory runs out', () => {
     // 600 MB of zeros fit into about 600 KB; the limit stops the unpacking.
     const bomb = deflateRawSync(Buffer.alloc(600 * 1024 * 1024), { level: 1 });
