@@ -1,7 +1,6 @@
 /** `mz-iceberg-sink run`: every sink of the file, until all have ended or someone asks to stop. */
-import type { Definitions } from '../definition/definitions.ts';
-import type { CatalogConnection } from '../definition/definitions.ts';
-import { type RunningSink, type SinkEnd, memoryLimits, runSink } from '../sink/driver.ts';
+import type { CatalogConnection, Definitions, SinkDefinition } from '../definition/definitions.ts';
+import { type RunningSink, type SinkEnd, type SinkPorts, memoryLimits, runSink } from '../sink/driver.ts';
 import { type World, portsOf, settingsOf, tableOf } from './assemble.ts';
 
 /** How often storage keys are looked at for renewal, so that no upload has to wait for it. */
@@ -14,12 +13,15 @@ export interface Run {
   readonly done: Promise<ReadonlyMap<string, SinkEnd>>;
 }
 
-export function runDefinitions(definitions: Definitions, world: World): Run {
+/** Puts an observer between a sink and the world; whatever it returns has to behave like `ports`. */
+export type WatchPorts = (definition: SinkDefinition, ports: SinkPorts) => SinkPorts;
+
+export function runDefinitions(definitions: Definitions, world: World, watch: WatchPorts = (_, ports) => ports): Run {
   const limits = memoryLimits(Math.floor(world.options.memoryBudgetBytes / Math.max(1, definitions.sinks.length)));
   const sinks = new Map<string, RunningSink>();
   const ends: Promise<readonly [string, SinkEnd]>[] = [];
   for (const definition of definitions.sinks) {
-    const ports = portsOf(definition, world);
+    const ports = watch(definition, portsOf(definition, world));
     const running = runSink(settingsOf(definition), ports, limits);
     const stopPrefetch = prefetchKeys(world, definition.catalog, definition);
     sinks.set(definition.name, running);
