@@ -52,7 +52,7 @@ export class Incarnation {
   #writing: BatchWriter | null = null;
   /** Rows up to here belong to the snapshot; null until the first progress has told the as of. */
   #asOf: bigint | null = null;
-  #running: Promise<unknown> = Promise.resolve();
+  readonly #running = new Set<Promise<unknown>>();
 
   constructor(options: IncarnationOptions) {
     const { epoch, settings, ports, limits, table } = options;
@@ -140,7 +140,7 @@ export class Incarnation {
     this.#streamed?.writer.abort();
     this.#writing?.abort();
     this.closeSource();
-    await Promise.allSettled([this.#running, this.#intake.settled(), this.#streamed?.pump.finish()]);
+    await Promise.allSettled([...this.#running, this.#intake.settled(), this.#streamed?.pump.finish()]);
     await this.#spill.removeAll().catch((thrown: unknown) => this.#logClose(thrown));
   }
 
@@ -150,8 +150,9 @@ export class Incarnation {
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
-    this.#running = Promise.allSettled([this.#running, work]);
-    return work;
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+    return tracked;
   }
 
   #onSourceEvent(event: SourceEvent): void {
