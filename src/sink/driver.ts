@@ -264,7 +264,7 @@ class Driver {
     this.#ports.log.write(level, effect.reason, effect.error === null ? {} : {
       code: effect.error.code, message: effect.error.message, remedy: effect.error.remedy,
     });
-    void Promise.allSettled([...this.#cleanups]).then(() => this.#ended.resolve({ reason: effect.reason, error: effect.error }));
+    void Promise.allSettled(this.#cleanups).then(() => this.#ended.resolve({ reason: effect.reason, error: effect.error }));
   }
 }
 

@@ -5,7 +5,7 @@
  * not committed, or was committed and will be found in the table by the next incarnation.
  */
 import { RESTART_BACKOFF, backoffMs } from '../commit/retry.ts';
-import { SinkError } from '../errors.ts';
+import type { SinkError } from '../errors.ts';
 import type { Effect, StepInputs } from './effects.ts';
 import { type SinkState, clearedEpoch } from './state.ts';
 
@@ -106,7 +106,10 @@ export function stop(state: SinkState): Step {
         { kind: 'close-source' },
         { kind: 'set-timer', epoch: state.epoch, timer: 'stop-grace', delayMs: state.settings.stopGraceMs },
       );
-    default:
+    case 'created':
+    case 'discovering':
+    case 'opening':
+    case 'backing-off':
       return end(state, 'stopped', null);
   }
 }
