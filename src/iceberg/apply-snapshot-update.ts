@@ -3,10 +3,12 @@
  * the snapshot log that follows main (spec: "Snapshots", "Snapshot References").
  *
  * Invariants of the result: every ref names a snapshot that exists; main is the current snapshot; sequence numbers grow
- * along a branch. Equality deletes apply to lower sequence numbers only, so a number that came twice would let them miss.
+ * along a branch. Equality deletes apply to lower sequence numbers only, so a number that came twice would let them
+ * miss.
  */
 import {
-  type JsonObject, type JsonValue, asInt32, getArray, getInt32, getInt64, getObject, getOptionalInt64, getOptionalString, getString,
+  type JsonObject, type JsonValue, asInt32, getArray, getInt32, getInt64, getObject, getOptionalInt64,
+  getOptionalString, getString,
   isAbsent, sameJson,
 } from './json.ts';
 import { type MetadataDraft, objectsOf, put, refused } from './metadata-draft.ts';
@@ -19,7 +21,8 @@ const FIRST_VERSION_WITH_ROW_LINEAGE = 3;
 const CLOCK_TOLERANCE_MS = 60_000n;
 
 export function addSnapshot(draft: MetadataDraft, snapshot: JsonObject): void {
-  for (const [list, what] of [['schemas', 'schema'], ['partition-specs', 'partition spec'], ['sort-orders', 'sort order']] as const) {
+  const needed = [['schemas', 'schema'], ['partition-specs', 'partition spec'], ['sort-orders', 'sort order']] as const;
+  for (const [list, what] of needed) {
     if (objectsOf(draft, list).length === 0) throw refused(`Attempting to add a snapshot before a ${what} is added`);
   }
   const id = getInt64(snapshot, 'snapshot-id', 'update.snapshot');
@@ -29,7 +32,8 @@ export function addSnapshot(draft: MetadataDraft, snapshot: JsonObject): void {
     throw refused(`Snapshot already exists for id: ${id}`);
   }
   getString(getObject(snapshot, 'summary', 'update.snapshot'), 'operation', 'update.snapshot.summary');
-  if (getOptionalString(snapshot, 'manifest-list', 'update.snapshot') === null && version(draft) >= FIRST_VERSION_WITH_SEQUENCE_NUMBERS) {
+  const hasList = getOptionalString(snapshot, 'manifest-list', 'update.snapshot') !== null;
+  if (!hasList && version(draft) >= FIRST_VERSION_WITH_SEQUENCE_NUMBERS) {
     throw refused('Cannot add a snapshot without a manifest list');
   }
   checkTimestamp(draft, timestampMs);
@@ -92,7 +96,8 @@ export function setRef(draft: MetadataDraft, update: JsonObject): void {
   const snapshotId = ref['snapshot-id'] ?? null;
   draft.lastUpdatedMs ??= draft.nowMs;
   put(draft, 'current-snapshot-id', snapshotId);
-  put(draft, 'snapshot-log', [...objectsOf(draft, 'snapshot-log'), { 'timestamp-ms': draft.lastUpdatedMs, 'snapshot-id': snapshotId }]);
+  const entry = { 'timestamp-ms': draft.lastUpdatedMs, 'snapshot-id': snapshotId };
+  put(draft, 'snapshot-log', [...objectsOf(draft, 'snapshot-log'), entry]);
 }
 
 /** Removing a ref that is not there changes nothing. */
@@ -129,7 +134,9 @@ export function removeSnapshots(draft: MetadataDraft, update: JsonObject): void 
 }
 
 /** One statistics file a snapshot: a new one takes the place of the former. */
-export function setStatistics(draft: MetadataDraft, list: 'statistics' | 'partition-statistics', file: JsonObject): void {
+export function setStatistics(
+  draft: MetadataDraft, list: 'statistics' | 'partition-statistics', file: JsonObject,
+): void {
   const id = getInt64(file, 'snapshot-id', `update.${list}`);
   const others = objectsOf(draft, list).filter((other) => getInt64(other, 'snapshot-id') !== id);
   put(draft, list, [...others, file]);

@@ -12,7 +12,8 @@ import {
 } from './apply-snapshot-update.ts';
 import { highestFieldId } from './field-ids.ts';
 import {
-  type JsonObject, asInt32, asObject, asString, getArray, getInt32, getInt64, getObject, getOptionalArray, getOptionalInt32,
+  type JsonObject, asInt32, asObject, asString, getArray, getInt32, getInt64, getObject, getOptionalArray,
+  getOptionalInt32,
   getOptionalInt64, getOptionalString, getString, getStringMap, sameJson,
 } from './json.ts';
 import { type MetadataDraft, draftOf, objectsOf, put, refused } from './metadata-draft.ts';
@@ -62,12 +63,12 @@ const APPLIERS: ReadonlyMap<string, Applier> = new Map<string, Applier>([
   ['set-location', setLocation],
   ['set-properties', setProperties],
   ['remove-properties', removeProperties],
-  ['set-statistics', (draft, update) => setStatistics(draft, 'statistics', getObject(update, 'statistics', 'update'))],
-  ['remove-statistics', (draft, update) => removeByKey(draft, 'statistics', 'snapshot-id', getInt64(update, 'snapshot-id', 'update'))],
-  ['set-partition-statistics', (draft, update) => setStatistics(draft, 'partition-statistics', getObject(update, 'partition-statistics', 'update'))],
-  ['remove-partition-statistics', (draft, update) => removeByKey(draft, 'partition-statistics', 'snapshot-id', getInt64(update, 'snapshot-id', 'update'))],
+  ['set-statistics', statisticsSetter('statistics')],
+  ['remove-statistics', statisticsRemover('statistics')],
+  ['set-partition-statistics', statisticsSetter('partition-statistics')],
+  ['remove-partition-statistics', statisticsRemover('partition-statistics')],
   ['add-encryption-key', addEncryptionKey],
-  ['remove-encryption-key', (draft, update) => removeByKey(draft, 'encryption-keys', 'key-id', getString(update, 'key-id', 'update'))],
+  ['remove-encryption-key', removeEncryptionKey],
 ]);
 
 function assignUuid(draft: MetadataDraft, update: JsonObject): void {
@@ -82,7 +83,9 @@ function assignUuid(draft: MetadataDraft, update: JsonObject): void {
 function upgradeFormatVersion(draft: MetadataDraft, update: JsonObject): void {
   const version = getInt32(update, 'format-version', 'update');
   const current = getInt32(draft.members, 'format-version', 'metadata');
-  if (version > NEWEST_VERSION) throw refused(`Cannot upgrade table to unsupported format version: v${version} (supported: v${NEWEST_VERSION})`);
+  if (version > NEWEST_VERSION) {
+    throw refused(`Cannot upgrade table to unsupported format version: v${version} (supported: v${NEWEST_VERSION})`);
+  }
   if (version < current) throw refused(`Cannot downgrade v${current} table to v${version}`);
   if (version === current) return;
   put(draft, 'format-version', version);
@@ -100,8 +103,7 @@ function addSchema(draft: MetadataDraft, update: JsonObject): void {
   const newLastColumnId = Math.max(lastColumnId, sent, highestFieldId(parseSchema(schema, 'update.schema')));
   const same = schemas.find((candidate) => sameJson(withoutId(candidate), withoutId(schema)));
   const current = getOptionalInt32(draft.members, 'current-schema-id', 'metadata') ?? 0;
-  const free = schemas.reduce((next, candidate) => Math.max(next, getInt32(candidate, 'schema-id') + 1), Math.max(current, 0));
-  const id = same === undefined ? free : getInt32(same, 'schema-id');
+  const id = same === undefined ? freeId(schemas, 'schema-id', Math.max(current, 0)) : getInt32(same, 'schema-id');
   draft.lastAddedSchemaId = id;
   if (same !== undefined && newLastColumnId === lastColumnId) return;
   put(draft, 'last-column-id', newLastColumnId);
@@ -125,14 +127,17 @@ function setCurrentSchema(draft: MetadataDraft, update: JsonObject): void {
 
 function removeSchemas(draft: MetadataDraft, update: JsonObject): void {
   const ids = idList(update, 'schema-ids');
-  if (ids.has(getInt32(draft.members, 'current-schema-id', 'metadata'))) throw refused('Cannot remove the current schema');
+  if (ids.has(getInt32(draft.members, 'current-schema-id', 'metadata'))) {
+    throw refused('Cannot remove the current schema');
+  }
   if (ids.size === 0) return;
   put(draft, 'schemas', objectsOf(draft, 'schemas').filter((schema) => !ids.has(getInt32(schema, 'schema-id'))));
 }
 
 function addSpec(draft: MetadataDraft, update: JsonObject): void {
   const spec = getObject(update, 'spec', 'update');
-  let lastPartitionId = getOptionalInt32(draft.members, 'last-partition-id', 'metadata') ?? LAST_UNASSIGNED_PARTITION_ID;
+  const known = getOptionalInt32(draft.members, 'last-partition-id', 'metadata');
+  let lastPartitionId = known ?? LAST_UNASSIGNED_PARTITION_ID;
   const fields = getOptionalArray(spec, 'fields', 'update.spec').map((item, index): JsonObject => {
     const field = asObject(item, `update.spec.fields[${index}]`);
     const fieldId = getOptionalInt32(field, 'field-id', `update.spec.fields[${index}]`) ?? lastPartitionId + 1;
@@ -145,7 +150,7 @@ function addSpec(draft: MetadataDraft, update: JsonObject): void {
     draft.lastAddedSpecId = getInt32(same, 'spec-id');
     return;
   }
-  const id = specs.reduce((next, candidate) => Math.max(next, getInt32(candidate, 'spec-id') + 1), 0);
+  const id = freeId(specs, 'spec-id', 0);
   put(draft, 'partition-specs', [...specs, { 'spec-id': id, fields }]);
   put(draft, 'last-partition-id', lastPartitionId);
   draft.lastAddedSpecId = id;
@@ -170,9 +175,12 @@ function setDefaultSpec(draft: MetadataDraft, update: JsonObject): void {
 
 function removeSpecs(draft: MetadataDraft, update: JsonObject): void {
   const ids = idList(update, 'spec-ids');
-  if (ids.has(getInt32(draft.members, 'default-spec-id', 'metadata'))) throw refused('Cannot remove the default partition spec');
+  if (ids.has(getInt32(draft.members, 'default-spec-id', 'metadata'))) {
+    throw refused('Cannot remove the default partition spec');
+  }
   if (ids.size === 0) return;
-  put(draft, 'partition-specs', objectsOf(draft, 'partition-specs').filter((spec) => !ids.has(getInt32(spec, 'spec-id'))));
+  const kept = objectsOf(draft, 'partition-specs').filter((spec) => !ids.has(getInt32(spec, 'spec-id')));
+  put(draft, 'partition-specs', kept);
 }
 
 function addSortOrder(draft: MetadataDraft, update: JsonObject): void {
@@ -184,8 +192,7 @@ function addSortOrder(draft: MetadataDraft, update: JsonObject): void {
     draft.lastAddedSortOrderId = getInt32(same, 'order-id');
     return;
   }
-  const free = orders.reduce((next, candidate) => Math.max(next, getInt32(candidate, 'order-id') + 1), FIRST_SORT_ORDER_ID);
-  const id = fields.length === 0 ? 0 : free;
+  const id = fields.length === 0 ? 0 : freeId(orders, 'order-id', FIRST_SORT_ORDER_ID);
   put(draft, 'sort-orders', [...orders, { 'order-id': id, fields }]);
   draft.lastAddedSortOrderId = id;
 }
@@ -195,7 +202,9 @@ function setDefaultSortOrder(draft: MetadataDraft, update: JsonObject): void {
   const id = sent === LAST_ADDED ? draft.lastAddedSortOrderId : sent;
   if (id === null) throw refused('Cannot set last added sort order: no sort order has been added');
   if (id === draft.members['default-sort-order-id']) return;
-  if (!hasId(draft, 'sort-orders', 'order-id', id)) throw refused(`Cannot set default sort order to unknown sort order: ${id}`);
+  if (!hasId(draft, 'sort-orders', 'order-id', id)) {
+    throw refused(`Cannot set default sort order to unknown sort order: ${id}`);
+  }
   put(draft, 'default-sort-order-id', id);
 }
 
@@ -214,8 +223,8 @@ function removeProperties(draft: MetadataDraft, update: JsonObject): void {
   const key = 'removals' in update ? 'removals' : 'removed';
   const removals = new Set(getArray(update, key, 'update').map((name) => asString(name, `update.${key}`)));
   if (removals.size === 0) return;
-  const kept = Object.entries(getStringMap(draft.members, 'properties', 'metadata')).filter(([name]) => !removals.has(name));
-  put(draft, 'properties', Object.fromEntries(kept));
+  const properties = Object.entries(getStringMap(draft.members, 'properties', 'metadata'));
+  put(draft, 'properties', Object.fromEntries(properties.filter(([name]) => !removals.has(name))));
 }
 
 function addEncryptionKey(draft: MetadataDraft, update: JsonObject): void {
@@ -225,8 +234,25 @@ function addEncryptionKey(draft: MetadataDraft, update: JsonObject): void {
   put(draft, 'encryption-keys', [...keys, key]);
 }
 
+function removeEncryptionKey(draft: MetadataDraft, update: JsonObject): void {
+  removeByKey(draft, 'encryption-keys', 'key-id', getString(update, 'key-id', 'update'));
+}
+
+function statisticsSetter(list: 'statistics' | 'partition-statistics'): Applier {
+  return (draft, update) => setStatistics(draft, list, getObject(update, list, 'update'));
+}
+
+function statisticsRemover(list: 'statistics' | 'partition-statistics'): Applier {
+  return (draft, update) => removeByKey(draft, list, 'snapshot-id', getInt64(update, 'snapshot-id', 'update'));
+}
+
 function hasId(draft: MetadataDraft, list: string, key: string, id: number): boolean {
   return objectsOf(draft, list).some((item) => getOptionalInt64(item, key) === BigInt(id));
+}
+
+/** One above the highest id in use, and at least `first`. */
+function freeId(items: readonly JsonObject[], key: string, first: number): number {
+  return items.reduce((next, item) => Math.max(next, getInt32(item, key) + 1), first);
 }
 
 function idList(update: JsonObject, key: string): ReadonlySet<number> {

@@ -19,7 +19,9 @@ type Walk = (cursor: Cursor) => void;
 /** Records may refer to themselves; manifests nest four deep. */
 const MAX_DEPTH = 64;
 
-/** Returns a function that checks that `bytes` hold exactly `count` records of the schema, or throws `catalog-protocol`. */
+/**
+ * Returns a function that checks that `bytes` hold exactly `count` records of the schema, or throws `catalog-protocol`.
+ */
 export function boundsCheckerFor(schema: JsonValue): (bytes: Uint8Array, count: number) => void {
   const walk = compile(schema, new Map());
   return (bytes, count) => {
@@ -115,7 +117,9 @@ function blocksOf(item: Walk): Walk {
         count = -count;
         skipVarint(cursor);
       }
-      if (count > BigInt(cursor.bytes.length - cursor.at)) throw damaged('an array claims more items than there are bytes');
+      if (count > BigInt(cursor.bytes.length - cursor.at)) {
+        throw damaged('an array claims more items than there are bytes');
+      }
       for (let done = 0; done < Number(count); done++) item(cursor);
     }
   };

@@ -127,12 +127,14 @@ function longBytes(value: number): Uint8Array {
 }
 
 /**
- * Reads a whole container. Throws `catalog-protocol` for anything that is none, damaged, cut short or packed in a way we
- * can't unpack; the time and memory it takes are bounded by the size of the bytes.
+ * Reads a whole container. Throws `catalog-protocol` for anything that is none, damaged, cut short or packed in a way
+ * we can't unpack; the time and memory it takes are bounded by the size of the bytes.
  */
 export function readAvroContainer(bytes: Uint8Array): AvroContents {
   const input = avroBytes(bytes);
-  if (input.length < MAGIC.length || !input.subarray(0, MAGIC.length).equals(MAGIC)) throw damaged('it is not an Avro container');
+  if (input.length < MAGIC.length || !input.subarray(0, MAGIC.length).equals(MAGIC)) {
+    throw damaged('it is not an Avro container');
+  }
   const reader: Reader = { input, at: MAGIC.length };
   const metadata = readHeader(reader);
   const sync = take(reader, SYNC_BYTES);

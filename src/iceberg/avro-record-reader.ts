@@ -1,8 +1,8 @@
 /**
  * Typed access to Avro records of other writers, by field id (spec: "Avro", schema evolution by id).
  *
- * Names differ between writers and years (`added_data_files_count` became `added_files_count`); ids don't. Where a writer
- * has left the ids out, the names of the specification are taken.
+ * Names differ between writers and years (`added_data_files_count` became `added_files_count`); ids don't. Where a
+ * writer has left the ids out, the names of the specification are taken.
  */
 import { SinkError } from '../errors.ts';
 import type { AvroRecord, AvroValue } from './avro-container.ts';
@@ -42,7 +42,8 @@ export function avroRecordReader(writerSchema: JsonValue, ourSchema: JsonValue, 
     const theirs = names.get(field);
     return theirs === undefined ? null : record[theirs] ?? null;
   };
-  const wrong = (field: string, expected: string): SinkError => new SinkError('catalog-protocol', `${what}: ${field} must be ${expected}`);
+  const wrong = (field: string, expected: string): SinkError =>
+    new SinkError('catalog-protocol', `${what}: ${field} must be ${expected}`);
   const must = <T>(found: T | null, field: string, expected: string): T => {
     if (found === null) throw wrong(field, expected);
     return found;
@@ -94,7 +95,8 @@ export function avroRecordReader(writerSchema: JsonValue, ourSchema: JsonValue, 
 /** The schema of a record's field, unions with null unwrapped; null where there is none. By field id, else by name. */
 export function fieldSchema(schema: JsonValue, id: number, name: string): JsonValue {
   const fields = isJsonObject(schema) && isJsonArray(schema['fields']) ? schema['fields'].filter(isJsonObject) : [];
-  const field = fields.find((candidate) => candidate['field-id'] === id) ?? fields.find((candidate) => candidate['name'] === name);
+  const byId = fields.find((candidate) => candidate['field-id'] === id);
+  const field = byId ?? fields.find((candidate) => candidate['name'] === name);
   const type = field?.['type'] ?? null;
   return isJsonArray(type) ? type.find((branch) => branch !== 'null') ?? null : type;
 }

@@ -19,7 +19,10 @@ const MAX_DEPTH = 500;
 /** Metadata with 100,000 snapshots has about 60 million characters. */
 const MAX_CHARACTERS = 256 * 1024 * 1024;
 
-/** Every 64-bit integer has fewer digits. Longer ones stay doubles: turning a million digits into a bigint takes minutes. */
+/**
+ * Every 64-bit integer has fewer digits. Longer ones stay doubles: turning a million digits into a bigint takes
+ * minutes.
+ */
 const MAX_BIGINT_DIGITS = 40;
 
 interface ReviverContext {
@@ -27,7 +30,8 @@ interface ReviverContext {
   readonly source?: string;
 }
 
-type SourceTextParse = (text: string, reviver: (key: string, value: unknown, context: ReviverContext) => unknown) => unknown;
+type Reviver = (key: string, value: unknown, context: ReviverContext) => unknown;
+type SourceTextParse = (text: string, reviver: Reviver) => unknown;
 
 // Part of ECMAScript's JSON.parse source text access, which TypeScript's es2024 library does not declare yet.
 const jsonWithSource = JSON as unknown as { readonly parse: SourceTextParse; rawJSON(text: string): unknown };
@@ -37,7 +41,9 @@ const jsonWithSource = JSON as unknown as { readonly parse: SourceTextParse; raw
  * `__proto__` is dropped: as a key of the objects built from the result it would replace their prototype.
  */
 export function parseJson(text: string): unknown {
-  if (text.length > MAX_CHARACTERS) throw malformed(`${text.length} characters are more than the limit of ${MAX_CHARACTERS}`);
+  if (text.length > MAX_CHARACTERS) {
+    throw malformed(`${text.length} characters are more than the limit of ${MAX_CHARACTERS}`);
+  }
   checkDepth(text);
   try {
     return jsonWithSource.parse(text, revive);
@@ -193,8 +199,13 @@ export function isAbsent(object: JsonObject, key: string): boolean {
 }
 
 function wrong(at: string, expected: string, found: unknown): SinkError {
-  const kind = found === undefined ? 'nothing' : found === null ? 'null' : Array.isArray(found) ? 'an array' : `a ${typeof found}`;
-  return new SinkError('catalog-protocol', `${at} must be ${expected}, found ${kind}`);
+  return new SinkError('catalog-protocol', `${at} must be ${expected}, found ${kindOf(found)}`);
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'an array' : `a ${typeof value}`;
 }
 
 function malformed(why: string): SinkError {

@@ -19,11 +19,8 @@ function listOf(elementId: number, items: JsonValue): JsonObject {
 
 /** Maps with keys other than strings are arrays of key-value records (spec: "Avro", maps). */
 function mapOf(keyId: number, valueId: number, value: JsonValue): JsonObject {
-  return {
-    type: 'array',
-    logicalType: 'map',
-    items: { type: 'record', name: `k${keyId}_v${valueId}`, fields: [field(keyId, 'key', 'int'), field(valueId, 'value', value)] },
-  };
+  const fields = [field(keyId, 'key', 'int'), field(valueId, 'value', value)];
+  return { type: 'array', logicalType: 'map', items: { type: 'record', name: `k${keyId}_v${valueId}`, fields } };
 }
 
 /** `data_file`; the partition is a struct without fields, since only unpartitioned tables are written. */

@@ -19,7 +19,9 @@ export interface MetadataDraft {
   removedSnapshots: boolean;
 }
 
-/** The draft; metadata of format version 1 gets the lists and refs that later versions have. The input stays as it is. */
+/**
+ * The draft; metadata of format version 1 gets the lists and refs that later versions have. The input stays as it is.
+ */
 export function draftOf(metadata: JsonObject, nowMs: bigint): MetadataDraft {
   const members: Record<string, JsonValue> = { ...metadata };
   if (isAbsent(members, 'schemas')) {
@@ -36,8 +38,8 @@ export function draftOf(metadata: JsonObject, nowMs: bigint): MetadataDraft {
   }
   if (isAbsent(members, 'refs')) {
     const current = getOptionalInt64(members, 'current-snapshot-id', 'metadata');
-    const hasCurrent = current !== null && current >= 0n;
-    members['refs'] = hasCurrent ? { main: { 'snapshot-id': members['current-snapshot-id'] ?? null, type: 'branch' } } : {};
+    const main = { 'snapshot-id': members['current-snapshot-id'] ?? null, type: 'branch' };
+    members['refs'] = current !== null && current >= 0n ? { main } : {};
   }
   return {
     members,
@@ -60,7 +62,8 @@ export function put(draft: MetadataDraft, key: string, value: JsonValue): void {
 
 /** A list of objects of the metadata, such as `schemas`; empty where absent. */
 export function objectsOf(draft: MetadataDraft, key: string): readonly JsonObject[] {
-  return getOptionalArray(draft.members, key, 'metadata').map((item, index) => asObject(item, `metadata.${key}[${index}]`));
+  const items = getOptionalArray(draft.members, key, 'metadata');
+  return items.map((item, index) => asObject(item, `metadata.${key}[${index}]`));
 }
 
 export function refused(message: string): SinkError {

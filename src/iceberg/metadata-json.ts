@@ -7,10 +7,13 @@
  */
 import { SinkError } from '../errors.ts';
 import {
-  type JsonObject, asObject, getArray, getInt32, getInt64, getObject, getOptionalArray, getOptionalInt32, getOptionalInt64,
+  type JsonObject, asObject, getArray, getInt32, getInt64, getObject, getOptionalArray, getOptionalInt32,
+  getOptionalInt64,
   getOptionalString, getString, getStringMap, isAbsent,
 } from './json.ts';
-import type { PartitionField, PartitionSpec, Requirement, Snapshot, SnapshotRef, TableMetadata, Update } from './metadata.ts';
+import type {
+  PartitionField, PartitionSpec, Requirement, Snapshot, SnapshotRef, TableMetadata, Update,
+} from './metadata.ts';
 import { parseSchema } from './schema-json.ts';
 import type { Schema } from './types.ts';
 
@@ -28,13 +31,13 @@ export function parseTableMetadata(value: unknown): TableMetadata {
   const json = asObject(value, at);
   const formatVersion = getInt32(json, 'format-version', at);
   if (formatVersion < 1 || formatVersion > NEWEST_READABLE_VERSION) {
-    throw new SinkError('table-unsupported', `the table has format version ${formatVersion}, which this sink can't read`);
+    throw new SinkError('table-unsupported', `this sink can't read tables of format version ${formatVersion}`);
   }
   const currentSnapshotId = snapshotIdOrNull(json, 'current-snapshot-id', at);
   const schemas = parseSchemas(json, at);
   return {
     formatVersion,
-    tableUuid: formatVersion === 1 ? getOptionalString(json, 'table-uuid', at) ?? '' : getString(json, 'table-uuid', at),
+    tableUuid: parseUuid(json, formatVersion, at),
     location: getString(json, 'location', at),
     lastSequenceNumber: getOptionalInt64(json, 'last-sequence-number', at) ?? 0n,
     lastUpdatedMs: getInt64(json, 'last-updated-ms', at),
@@ -54,11 +57,18 @@ export function parseTableMetadata(value: unknown): TableMetadata {
   };
 }
 
+/** Tables of version 1 may have no uuid; later ones must. */
+function parseUuid(json: JsonObject, formatVersion: number, at: string): string {
+  if (formatVersion === 1 && isAbsent(json, 'table-uuid')) return '';
+  return getString(json, 'table-uuid', at);
+}
+
 /** The schema that new files must have. Throws `catalog-protocol` when the metadata contradicts itself. */
 export function currentSchema(metadata: TableMetadata): Schema {
   const schema = metadata.schemas.find((candidate) => candidate.schemaId === metadata.currentSchemaId);
   if (schema === undefined) {
-    throw new SinkError('catalog-protocol', `metadata.current-schema-id ${metadata.currentSchemaId} is not among metadata.schemas`);
+    const message = `metadata.current-schema-id ${metadata.currentSchemaId} is not among metadata.schemas`;
+    throw new SinkError('catalog-protocol', message);
   }
   return schema;
 }
@@ -115,7 +125,9 @@ export function parseSnapshot(json: JsonObject, at = '$'): Snapshot {
   };
 }
 
-function parseRefs(json: JsonObject, currentSnapshotId: bigint | null, at: string): Readonly<Record<string, SnapshotRef>> {
+function parseRefs(
+  json: JsonObject, currentSnapshotId: bigint | null, at: string,
+): Readonly<Record<string, SnapshotRef>> {
   if (isAbsent(json, 'refs')) {
     return currentSnapshotId === null ? {} : { main: { snapshotId: currentSnapshotId, type: 'branch' } };
   }

@@ -65,5 +65,10 @@ export type Requirement =
 /** The updates that the sink sends. The embedded catalog applies all of the specification's. */
 export type Update =
   | { readonly action: 'add-snapshot'; readonly snapshot: Snapshot }
-  | { readonly action: 'set-snapshot-ref'; readonly ref: string; readonly snapshotId: bigint; readonly type: 'branch' | 'tag' }
+  | {
+      readonly action: 'set-snapshot-ref';
+      readonly ref: string;
+      readonly snapshotId: bigint;
+      readonly type: 'branch' | 'tag';
+    }
   | { readonly action: 'set-properties'; readonly updates: Readonly<Record<string, string>> };

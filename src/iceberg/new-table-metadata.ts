@@ -5,7 +5,9 @@
  */
 import { SinkError, invariant } from '../errors.ts';
 import { assignFreshIds } from './field-ids.ts';
-import { type JsonObject, asInt32, asObject, getInt32, getOptionalArray, getOptionalString, getString } from './json.ts';
+import {
+  type JsonObject, asInt32, asObject, getInt32, getOptionalArray, getOptionalString, getString,
+} from './json.ts';
 import { parseSchema, schemaToJson } from './schema-json.ts';
 
 export interface NewTable {
@@ -24,7 +26,9 @@ export interface NewTable {
 
 const FIRST_PARTITION_FIELD_ID = 1000;
 
-/** Throws `catalog-protocol` when schema, spec or order are malformed, `commit-refused` when they contradict each other. */
+/**
+ * Throws `catalog-protocol` when schema, spec or order are malformed, `commit-refused` when they contradict each other.
+ */
 export function newTableMetadata(table: NewTable): JsonObject {
   invariant(table.formatVersion === 2 || table.formatVersion === 3, 'a new table has format version 2 or 3');
   const sent = parseSchema(table.schema, 'schema');

@@ -8,7 +8,9 @@ import {
   type JsonObject, asObject, getInt32, getOptionalInt32, getOptionalInt64, getOptionalString, getString, isAbsent,
 } from './json.ts';
 
-/** Throws `catalog-protocol` for a requirement that the specification does not have: skipping it would break a promise. */
+/**
+ * Throws `catalog-protocol` for a requirement that the specification does not have: skipping it would break a promise.
+ */
 export function checkRequirement(metadata: JsonObject | null, requirement: JsonObject): string | null {
   const type = getString(requirement, 'type', 'requirement');
   if (type === 'assert-create') return metadata === null ? null : 'Requirement failed: table already exists';
@@ -24,7 +26,10 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['assert-ref-snapshot-id', checkRef],
   ['assert-last-assigned-field-id', idCheck('last-assigned-field-id', 'last-column-id', 'last assigned field id')],
   ['assert-current-schema-id', idCheck('current-schema-id', 'current-schema-id', 'current schema')],
-  ['assert-last-assigned-partition-id', idCheck('last-assigned-partition-id', 'last-partition-id', 'last assigned partition id')],
+  [
+    'assert-last-assigned-partition-id',
+    idCheck('last-assigned-partition-id', 'last-partition-id', 'last assigned partition id'),
+  ],
   ['assert-default-spec-id', idCheck('default-spec-id', 'default-spec-id', 'default partition spec')],
   ['assert-default-sort-order-id', idCheck('default-sort-order-id', 'default-sort-order-id', 'default sort order')],
 ]);

@@ -133,7 +133,8 @@ function uuidText(bytes: Uint8Array): string {
 }
 
 function exactBytes(value: SingleValue, length: number, type: PrimitiveType): Uint8Array {
-  invariant(value instanceof Uint8Array && value.length === length, `a ${formatType(type)} bound must be ${length} bytes`);
+  const fits = value instanceof Uint8Array && value.length === length;
+  invariant(fits, `a ${formatType(type)} bound must be ${length} bytes`);
   return value;
 }
 

@@ -3,7 +3,11 @@
  * JSON forms are read and written by `schema-json.ts`.
  */
 export type PrimitiveType =
-  | { readonly kind: 'boolean' | 'int' | 'long' | 'float' | 'double' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'string' | 'uuid' | 'binary' }
+  | {
+      readonly kind:
+        | 'boolean' | 'int' | 'long' | 'float' | 'double' | 'date' | 'time' | 'timestamp' | 'timestamptz' | 'string'
+        | 'uuid' | 'binary';
+    }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
   | { readonly kind: 'fixed'; readonly length: number };
 
@@ -50,14 +54,20 @@ export interface Schema {
   readonly identifierFieldIds: readonly number[];
 }
 
-/** Spec spelling: `decimal(38,10)`, `fixed(16)` as reported to people, `list<int>`, `struct<a: int, b: string>`, `map<string, int>`. */
+/**
+ * Spec spelling: `decimal(38,10)`, `fixed(16)` as reported to people, `list<int>`, `struct<a: int, b: string>`,
+ * `map<string, int>`.
+ */
 export function formatType(type: IcebergType): string {
   switch (type.kind) {
     case 'decimal': return `decimal(${type.precision},${type.scale})`;
     case 'fixed': return `fixed(${type.length})`;
     case 'list': return `list<${formatType(type.element)}>`;
     case 'map': return `map<${formatType(type.key)}, ${formatType(type.value)}>`;
-    case 'struct': return `struct<${type.fields.map((field) => `${field.name}: ${formatType(field.type)}`).join(', ')}>`;
+    case 'struct': {
+      const fields = type.fields.map((field) => `${field.name}: ${formatType(field.type)}`);
+      return `struct<${fields.join(', ')}>`;
+    }
     case 'unknown': return type.text;
     case 'boolean': case 'int': case 'long': case 'float': case 'double': case 'date': case 'time':
     case 'timestamp': case 'timestamptz': case 'string': case 'uuid': case 'binary':

@@ -142,7 +142,7 @@ function contentOf(code: number): ManifestContent {
 function required<T>(value: T | null, name: string): T {
   if (value !== null) return value;
   // A made-up count would make readers skip the manifest, or this sink drop it.
-  throw new SinkError('table-unsupported', `the manifest list does not say ${name}; rewrite the manifests of the table first`);
+  throw new SinkError('table-unsupported', `the manifest list lacks ${name}; rewrite the manifests of the table first`);
 }
 
 function bytesOrNull(value: unknown): Uint8Array | null {

@@ -81,13 +81,14 @@ function checkEntry(entry: ManifestEntry, content: ManifestContent): void {
 }
 
 function describe(entries: readonly ManifestEntry[], facts: ManifestFacts, lengthBytes: bigint): ManifestFile {
-  const ofStatus = (status: EntryStatus): readonly ManifestEntry[] => entries.filter((entry) => entry.status === status);
-  const rows = (list: readonly ManifestEntry[]): bigint => list.reduce((sum, entry) => sum + entry.file.recordCount, 0n);
-  const [added, existing, deleted] = [ofStatus('added'), ofStatus('existing'), ofStatus('deleted')];
+  const added = entries.filter((entry) => entry.status === 'added');
+  const existing = entries.filter((entry) => entry.status === 'existing');
+  const deleted = entries.filter((entry) => entry.status === 'deleted');
   const sequenceNumbers = entries.filter((entry) => entry.status !== 'deleted').map((entry) => entry.sequenceNumber);
   // An inherited number is the snapshot's, which is above every explicit one; so it is the lowest only when alone.
   const explicit = sequenceNumbers.filter((number) => number !== null);
-  const minSequenceNumber = explicit.reduce<bigint | null>((min, number) => (min === null || number < min ? number : min), null);
+  const [first = null, ...rest] = explicit;
+  const minSequenceNumber = rest.reduce((min, number) => (min === null || number < min ? number : min), first);
   return {
     path: facts.path,
     lengthBytes,
@@ -99,12 +100,16 @@ function describe(entries: readonly ManifestEntry[], facts: ManifestFacts, lengt
     addedFilesCount: added.length,
     existingFilesCount: existing.length,
     deletedFilesCount: deleted.length,
-    addedRowsCount: rows(added),
-    existingRowsCount: rows(existing),
-    deletedRowsCount: rows(deleted),
+    addedRowsCount: rowsOf(added),
+    existingRowsCount: rowsOf(existing),
+    deletedRowsCount: rowsOf(deleted),
     partitions: [],
     keyMetadata: null,
   };
+}
+
+function rowsOf(entries: readonly ManifestEntry[]): bigint {
+  return entries.reduce((sum, entry) => sum + entry.file.recordCount, 0n);
 }
 
 function toRecord(entry: ManifestEntry): AvroRecord {
@@ -191,7 +196,7 @@ function isRewritable(reader: AvroRecordReader, record: AvroRecord): boolean {
   const partition = reader.value(record, 'partition');
   const isPartitioned = partition !== null && Object.keys(partition).length > 0;
   const format = reader.text(record, 'file_format').toUpperCase();
-  const saysMore = reader.unknownFields.some((name) => !DROPPABLE.has(name) && record[name] !== null && record[name] !== undefined);
+  const saysMore = reader.unknownFields.some((name) => !DROPPABLE.has(name) && (record[name] ?? null) !== null);
   return !isPartitioned && format === 'PARQUET' && reader.value(record, 'key_metadata') === null && !saysMore;
 }
 
@@ -211,7 +216,10 @@ function readDataFile(reader: AvroRecordReader, record: AvroRecord): DataFile {
 
 function readMetrics(reader: AvroRecordReader, record: AvroRecord): FileMetrics {
   const counts = (field: string): ReadonlyMap<number, bigint> =>
-    new Map(reader.records(record, field).map((pair) => [Number(pair['key']), BigInt(typeof pair['value'] === 'bigint' ? pair['value'] : 0n)]));
+    new Map(reader.records(record, field).flatMap((pair): [number, bigint][] => {
+      const value = pair['value'];
+      return typeof value === 'bigint' ? [[Number(pair['key']), value]] : [];
+    }));
   const bounds = (field: string): ReadonlyMap<number, Uint8Array> =>
     new Map(reader.records(record, field).flatMap((pair): [number, Uint8Array][] => {
       const value = pair['value'];
@@ -232,7 +240,9 @@ function longs(reader: AvroRecordReader, record: AvroRecord, field: string): rea
   if (list === null) return [];
   if (!isAvroArray(list)) throw new SinkError('catalog-protocol', `manifest data_file: ${field} must be a list`);
   return list.map((item) => {
-    if (typeof item !== 'bigint' && typeof item !== 'number') throw new SinkError('catalog-protocol', `manifest data_file: ${field} must be a list of integers`);
+    if (typeof item !== 'bigint' && typeof item !== 'number') {
+      throw new SinkError('catalog-protocol', `manifest data_file: ${field} must be a list of integers`);
+    }
     return BigInt(item);
   });
 }

@@ -1,11 +1,11 @@
 /**
  * When to merge manifests, and what the merged one holds: pure; the reading and writing of the files is the driver's.
  *
- * Each commit adds a manifest or two and carries all earlier ones by reference, so without merging the list, and with it
- * the cost of a commit and of planning a scan, grows with the table's age. Manifests are merged in tiers, by the number
- * of files in them: `fanIn` of a tier become one of the next. So a file's entry is written again about once a tier (three
- * times in a million commits), at most one merge a content happens in a commit, and a tier never holds many more than
- * `fanIn`.
+ * Each commit adds a manifest or two and carries all earlier ones by reference, so without merging the list, and with
+ * it the cost of a commit and of planning a scan, grows with the table's age. Manifests are merged in tiers, by the
+ * number of files in them: `fanIn` of a tier become one of the next. So a file's entry is written again about once a
+ * tier (three times in a million commits), at most one merge a content happens in a commit, and a tier never holds many
+ * more than `fanIn`.
  */
 import { SinkError, invariant } from '../errors.ts';
 import type { ManifestContents, ManifestEntry } from './manifest.ts';
@@ -18,7 +18,9 @@ export interface MergeLimits {
   readonly targetBytes: bigint;
 }
 
-/** The defaults of Iceberg's own writers (`commit.manifest.min-count-to-merge`, `commit.manifest.target-size-bytes`). */
+/**
+ * The defaults of Iceberg's own writers (`commit.manifest.min-count-to-merge`, `commit.manifest.target-size-bytes`).
+ */
 export const DEFAULT_MERGE_LIMITS: MergeLimits = { fanIn: 100, targetBytes: 8n * 1024n * 1024n };
 
 /**
@@ -44,24 +46,28 @@ function planContent(
   for (const manifest of carried) {
     // Two that are below half of the target always fit together, so a full tier always shrinks.
     const isFull = manifest.lengthBytes * 2n > limits.targetBytes;
-    const eligible = manifest.content === content && manifest.partitionSpecId === specId && manifest.keyMetadata === null
-      && !isFull && hasLiveFiles(manifest) && !notRewritable.has(manifest.path);
-    if (!eligible) continue;
+    const canBeWritten = manifest.partitionSpecId === specId && manifest.keyMetadata === null
+      && !notRewritable.has(manifest.path);
+    if (manifest.content !== content || isFull || !canBeWritten || !hasLiveFiles(manifest)) continue;
     const tier = tierOf(manifest, limits.fanIn);
     tiers.set(tier, [...(tiers.get(tier) ?? []), manifest]);
   }
-  const lowestFull = [...tiers.entries()].filter(([, members]) => members.length >= limits.fanIn).sort(([a], [b]) => a - b)[0];
-  return lowestFull === undefined ? null : oldestThatFit(lowestFull[1], limits.targetBytes);
+  const fullTiers = [...tiers].filter(([, members]) => members.length >= limits.fanIn);
+  const [lowest] = fullTiers.sort(([a], [b]) => a - b);
+  return lowest === undefined ? null : oldestThatFit(lowest[1], limits.targetBytes);
 }
 
 /** 0 for fewer than `fanIn` live files, 1 for fewer than its square, and so on. */
 function tierOf(manifest: ManifestFile, fanIn: number): number {
   let tier = 0;
-  for (let files = manifest.addedFilesCount + manifest.existingFilesCount; files >= fanIn; files = Math.floor(files / fanIn)) tier++;
+  const liveFiles = manifest.addedFilesCount + manifest.existingFilesCount;
+  for (let files = liveFiles; files >= fanIn; files = Math.floor(files / fanIn)) tier++;
   return tier;
 }
 
-/** Oldest first, so that the merged manifest covers one stretch of the table's history and keeps tight bounds in time. */
+/**
+ * Oldest first, so that the merged manifest covers one stretch of the table's history and keeps tight bounds in time.
+ */
 function oldestThatFit(members: readonly ManifestFile[], targetBytes: bigint): readonly ManifestFile[] {
   const oldestFirst = members.toSorted((a, b) => Number((a.sequenceNumber ?? 0n) - (b.sequenceNumber ?? 0n)));
   let bytes = 0n;
@@ -110,7 +116,7 @@ function asExisting(entry: ManifestEntry, manifest: ManifestFile): ManifestEntry
   const sequenceNumber = entry.sequenceNumber ?? inherited;
   const fileSequenceNumber = entry.fileSequenceNumber ?? inherited;
   if (sequenceNumber === null || fileSequenceNumber === null) {
-    throw new SinkError('catalog-protocol', `manifest ${manifest.path}: an existing file does not say its sequence number`);
+    throw new SinkError('catalog-protocol', `manifest ${manifest.path}: an existing file lacks its sequence number`);
   }
   return {
     status: 'existing',

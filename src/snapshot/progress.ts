@@ -40,13 +40,17 @@ export function readProgress(summary: Snapshot['summary']): ProgressReading {
   const sinkId = summary[SINK_ID_KEY];
   const versionText = summary[SINK_VERSION_KEY];
   if (frontierText === undefined || sinkId === undefined || versionText === undefined) {
-    return { kind: 'unreadable', reason: `${missing.join(' and ')} missing` };
+    return unreadable(`${missing.join(' and ')} missing`);
   }
   const frontier = parseFrontier(frontierText);
-  if (frontier === null) return { kind: 'unreadable', reason: `${FRONTIER_KEY} is not a frontier: '${frontierText.slice(0, 100)}'` };
+  if (frontier === null) return unreadable(`${FRONTIER_KEY} is not a frontier: '${frontierText.slice(0, 100)}'`);
   if (!/^\d{1,20}$/.test(versionText)) {
-    return { kind: 'unreadable', reason: `${SINK_VERSION_KEY} is not a version: '${versionText.slice(0, 100)}'` };
+    return unreadable(`${SINK_VERSION_KEY} is not a version: '${versionText.slice(0, 100)}'`);
   }
-  if (sinkId === '') return { kind: 'unreadable', reason: `${SINK_ID_KEY} is empty` };
+  if (sinkId === '') return unreadable(`${SINK_ID_KEY} is empty`);
   return { kind: 'progress', progress: { frontier, sinkId, version: BigInt(versionText) } };
+}
+
+function unreadable(reason: string): ProgressReading {
+  return { kind: 'unreadable', reason };
 }

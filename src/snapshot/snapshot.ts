@@ -39,10 +39,19 @@ export interface PlannedSnapshot {
 export function planSnapshot(plan: SnapshotPlan): PlannedSnapshot {
   const { parent } = plan;
   invariant(parent?.snapshotId !== plan.snapshotId, 'a snapshot is not its own parent');
-  invariant(plan.newManifests.every((manifest) => manifest.sequenceNumber === null), 'a new manifest has the number of its snapshot');
-  invariant(plan.carried.every((manifest) => manifest.sequenceNumber !== null), 'a carried manifest has a number of its own');
+  invariant(
+    plan.newManifests.every((manifest) => manifest.sequenceNumber === null),
+    'a new manifest has the number of its snapshot',
+  );
+  invariant(
+    plan.carried.every((manifest) => manifest.sequenceNumber !== null),
+    'a carried manifest has a number of its own',
+  );
   const paths = new Set([...plan.newManifests, ...plan.carried].map((manifest) => manifest.path));
-  invariant(paths.size === plan.newManifests.length + plan.carried.length, 'a manifest listed twice doubles every row in it');
+  invariant(
+    paths.size === plan.newManifests.length + plan.carried.length,
+    'a manifest listed twice doubles every row in it',
+  );
   // A carried number above the table's would come from metadata that contradicts itself; the list writer checks that.
   const sequenceNumber = plan.lastSequenceNumber + 1n;
   const snapshot: Snapshot = {

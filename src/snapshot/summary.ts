@@ -20,7 +20,13 @@ export interface AddedFiles {
   readonly filesBytes: bigint;
 }
 
-export const NOTHING_ADDED: AddedFiles = { dataFiles: 0, dataRecords: 0n, deleteFiles: 0, deleteRecords: 0n, filesBytes: 0n };
+export const NOTHING_ADDED: AddedFiles = {
+  dataFiles: 0,
+  dataRecords: 0n,
+  deleteFiles: 0,
+  deleteRecords: 0n,
+  filesBytes: 0n,
+};
 
 export function countAdded(files: readonly Omit<DataFile, 'path'>[]): AddedFiles {
   return files.reduce((sum, file): AddedFiles => {
