@@ -2,9 +2,9 @@
  * Materialize as a Source: looks the relation up, and subscribes to it over a connection of its own.
  *
  * `pg` logs in; then its socket is taken over. From there on pg sees nothing: the bytes go straight into the
- * subscription stream, in the socket's own callback, so that no row passes a queue or becomes an object. The socket is
- * never paused: what can't be held goes to disk (batch/), because a server whose client stops reading drops the
- * SUBSCRIBE. During a COPY Materialize reads nothing from its client; only an end of the socket stops it.
+ * subscription stream, in the socket's own callback, so that no row passes a queue or becomes an object. What can't be
+ * held goes to disk (sink/row-intake), because a server whose client stops reading for long drops the SUBSCRIBE; the
+ * socket is paused only while disk can't keep up. During a COPY Materialize reads nothing from its client; only an end of the socket stops it.
  */
 import type { Client } from 'pg';
 
@@ -124,6 +124,8 @@ function startSubscription(
   const statement = { ...request, database: relation.database, schema: relation.schema, name: relation.name };
   socket.write(queryMessage(subscribeSql(statement)));
   return {
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
     async close() {
       stream.stop();
       await destroyed(session.client);

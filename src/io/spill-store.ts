@@ -49,14 +49,17 @@ export function createSpillStore(directory: string): SpillStore {
   };
 }
 
+/** One call for all buffers, since a call costs more than the bytes; short writes are rare and go on where they ended. */
 async function writeFully(handle: FileHandle, buffers: readonly Uint8Array[]): Promise<void> {
-  for (const buffer of buffers) {
-    let written = 0;
-    while (written < buffer.byteLength) {
-      const result = await handle.write(buffer, written, buffer.byteLength - written);
-      if (result.bytesWritten === 0) throw new Error('the disk took no bytes');
-      written += result.bytesWritten;
+  let rest = buffers.filter((buffer) => buffer.byteLength > 0);
+  while (rest.length > 0) {
+    let { bytesWritten } = await handle.writev(rest);
+    if (bytesWritten === 0) throw new Error('the disk took no bytes');
+    while (rest[0] !== undefined && bytesWritten >= rest[0].byteLength) {
+      bytesWritten -= rest[0].byteLength;
+      rest = rest.slice(1);
     }
+    if (rest[0] !== undefined && bytesWritten > 0) rest = [rest[0].subarray(bytesWritten), ...rest.slice(1)];
   }
 }
 

@@ -28,6 +28,8 @@ export interface SinkPorts {
 }
 
 export interface MemoryLimits {
+  /** Bytes of all rows in memory, those on their way to disk included; beyond it reading waits for the disk. */
+  readonly rowBytesMax: number;
   /** Bytes of rows that wait for a batch, in memory. */
   readonly stashBytesMax: number;
   /** Bytes of snapshot rows between source and encoder, in memory. */
@@ -39,6 +41,7 @@ export interface MemoryLimits {
 /** Shares of a sink's budget. The rest is the encoder's: columns being built and files on their way out. */
 export function memoryLimits(budgetBytes: number): MemoryLimits {
   return {
+    rowBytesMax: Math.floor(budgetBytes / 2),
     stashBytesMax: Math.floor(budgetBytes / 4),
     streamBytesMax: Math.floor(budgetBytes / 8),
     groupBytesMax: Math.floor(budgetBytes / 8),

@@ -48,6 +48,7 @@ export class Incarnation {
   #subscription: Subscription | null = null;
   #sourceClosed = false;
   #abandoned = false;
+  #paused = false;
   #streamed: StreamedBatch | null = null;
   #writing: BatchWriter | null = null;
   /** Rows up to here belong to the snapshot; null until the first progress has told the as of. */
@@ -67,6 +68,7 @@ export class Incarnation {
       stashBytesMax: limits.stashBytesMax,
       groupBytesMax: limits.groupBytesMax,
       onFacts: (facts) => this.#dispatch({ kind: 'stash', epoch, facts }),
+      onRelief: () => this.#balance(),
     });
   }
 
@@ -75,7 +77,7 @@ export class Incarnation {
     this.#plan = effect.plan;
     if (effect.streamed !== null) {
       const writer = this.#openWriter(effect.plan, effect.streamed.ordinal, effect.streamed.snapshotId);
-      const pump = new StreamPump(this.#spill, limits.streamBytesMax, (group) => writer.write(group));
+      const pump = new StreamPump(this.#spill, limits.streamBytesMax, (group) => writer.write(group), () => this.#balance());
       pump.failed.catch((thrown: unknown) => this.#fail('write', thrown));
       this.#streamed = { writer, pump };
     }
@@ -90,6 +92,7 @@ export class Incarnation {
       (event) => this.#onSourceEvent(event),
     );
     this.#subscription = subscription;
+    this.#balance();
     if (this.#sourceClosed || this.#abandoned) await subscription.close();
   }
 
@@ -161,6 +164,7 @@ export class Incarnation {
     switch (event.kind) {
       case 'rows':
         this.#onRows(event.chunk);
+        this.#balance();
         return;
       case 'progress':
         this.#asOf ??= event.frontier[0] ?? null;
@@ -188,6 +192,22 @@ export class Incarnation {
     const { below, above } = splitChunk(chunk, snapshotEnd);
     if (below !== null) this.#streamed.pump.push(below);
     if (above !== null) this.#intake.append(above);
+  }
+
+  /**
+   * Rows on their way to disk are still in memory, and the socket can bring them faster than the disk takes them. So past
+   * the bound reading waits for the disk. The pauses are short: disks are faster than what Materialize sends.
+   */
+  #balance(): void {
+    const heldBytes = this.#intake.heldBytes + (this.#streamed?.pump.heldBytes ?? 0);
+    const { rowBytesMax } = this.#options.limits;
+    if (!this.#paused && heldBytes > rowBytesMax && this.#subscription !== null) {
+      this.#paused = true;
+      this.#subscription.pause();
+    } else if (this.#paused && heldBytes <= rowBytesMax / 2) {
+      this.#paused = false;
+      this.#subscription?.resume();
+    }
   }
 
   #dispatch(event: Event): void {

@@ -38,6 +38,12 @@ export type SourceEvent =
   | { readonly kind: 'failed'; readonly error: SinkError };
 
 export interface Subscription {
+  /**
+   * Stops reading from the socket until `resume`. Only for as long as local disk can't keep up with the source: what is
+   * not read piles up at the server, which drops a client whose backlog passes its limit.
+   */
+  pause(): void;
+  resume(): void;
   /** Stops delivering and closes the connection; resolves when the socket is gone. Idempotent. */
   close(): Promise<void>;
 }

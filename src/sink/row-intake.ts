@@ -22,6 +22,8 @@ export interface IntakeOptions {
   /** Bytes of one group; a spilled part beyond it is dealt out again. */
   readonly groupBytesMax: number;
   readonly onFacts: (facts: StashFacts) => void;
+  /** Called whenever rows have left memory for disk. */
+  readonly onRelief: () => void;
 }
 
 interface SealedSpan {
@@ -96,11 +98,13 @@ export class RowIntake {
   }
 
   #enqueueSpill(chunks: readonly RowChunk[], generation: number): void {
-    const bytes = chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
-    this.#spillingBytes += bytes;
+    this.#spillingBytes += chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
     this.#spilling = this.#spilling.then(async () => {
-      for (const chunk of chunks) await this.#spillChunk(chunk, `g${generation}`, 0);
-      this.#spillingBytes -= bytes;
+      for (const chunk of chunks) {
+        await this.#spillChunk(chunk, `g${generation}`, 0);
+        this.#spillingBytes -= chunkBytes(chunk);
+        this.#options.onRelief();
+      }
     });
     // A failed spill loses rows, so everything that waits for it fails with it; see `settled`.
     this.#spilling.catch(() => undefined);

@@ -12,6 +12,7 @@ export class StreamPump {
   readonly #spill: SpillStore;
   readonly #write: (group: RowGroup) => Promise<void>;
   readonly #heldBytesMax: number;
+  readonly #onRelief: () => void;
   #queue: RowChunk[] = [];
   #heldBytes = 0;
   #segment = 0;
@@ -22,10 +23,12 @@ export class StreamPump {
   #wake: (() => void) | null = null;
   readonly #done: Promise<void>;
 
-  constructor(spill: SpillStore, heldBytesMax: number, write: (group: RowGroup) => Promise<void>) {
+  /** `onRelief` is called whenever less is held than before. */
+  constructor(spill: SpillStore, heldBytesMax: number, write: (group: RowGroup) => Promise<void>, onRelief: () => void) {
     this.#spill = spill;
     this.#heldBytesMax = heldBytesMax;
     this.#write = write;
+    this.#onRelief = onRelief;
     this.#done = this.#run();
     // The failure is reported by finish(); until someone asks for it, it must not count as unhandled.
     this.#done.catch(() => undefined);
@@ -49,9 +52,7 @@ export class StreamPump {
     } else {
       const partition = `stream-${this.#segment}`;
       this.#segmentChunks++;
-      this.#spilling = this.#spilling.then(() => this.#spill.append(partition, chunk)).then(() => {
-        this.#heldBytes -= bytes;
-      });
+      this.#spilling = this.#spilling.then(() => this.#spill.append(partition, chunk)).then(() => this.#release(bytes));
       this.#spilling.catch(() => undefined);
     }
     this.#wake?.();
@@ -70,6 +71,11 @@ export class StreamPump {
     this.#wake?.();
   }
 
+  #release(bytes: number): void {
+    this.#heldBytes -= bytes;
+    this.#onRelief();
+  }
+
   async #run(): Promise<void> {
     while (!this.#abandoned) {
       const chunk = this.#queue.shift();
@@ -77,7 +83,7 @@ export class StreamPump {
         // Counted first: the encoder takes the buffers themselves, and what is left behind has no size.
         const bytes = chunkBytes(chunk);
         await this.#give(chunk);
-        this.#heldBytes -= bytes;
+        this.#release(bytes);
       } else if (this.#segmentChunks > 0) {
         await this.#drainSegment();
       } else if (this.#closed) {

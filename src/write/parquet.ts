@@ -63,13 +63,9 @@ export function wasmHeapBytes(): number {
 export function openParquet(options: ParquetOptions): ParquetWriter {
   const schema = arrowSchema(options.schema);
   const feed = openFeed();
-  const parts: Uint8Array[] = [];
-  let encoded = 0;
+  const file = growingBytes();
   let rows = 0;
-  const drained = drain(feed.stream, properties(options), (part) => {
-    parts.push(part);
-    encoded += part.length;
-  });
+  const drained = drain(feed.stream, properties(options), file.append);
   // The waits below report its failure; without one in progress it must not count as unhandled.
   drained.catch(() => {});
 
@@ -78,11 +74,11 @@ export function openParquet(options: ParquetOptions): ParquetWriter {
       rows += batch.length;
       await Promise.race([feed.push(toWasm(schema, batch)), drained]);
     },
-    encodedBytes: () => encoded,
+    encodedBytes: file.length,
     async finish() {
       feed.close();
       await drained;
-      const bytes = concatenate(parts, encoded);
+      const bytes = file.take();
       const footer = readFooter(bytes);
       invariant(footer.rowCount === rows, `a Parquet file of ${rows} rows came out with ${footer.rowCount}`);
       return { bytes, footer };
@@ -175,12 +171,19 @@ async function drain(
   }
 }
 
-function concatenate(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+/** Address space reserved for a file; memory is taken only as it grows. */
+const FILE_BYTES_MAX = 4 * 1024 ** 3;
+
+/** Parts put one behind the other in place: joining them at the end would hold a file twice. */
+function growingBytes() {
+  const buffer = new ArrayBuffer(0, { maxByteLength: FILE_BYTES_MAX });
+  return {
+    append: (part: Uint8Array): void => {
+      const at = buffer.byteLength;
+      buffer.resize(at + part.length);
+      new Uint8Array(buffer).set(part, at);
+    },
+    length: (): number => buffer.byteLength,
+    take: (): Uint8Array => new Uint8Array(buffer.transferToFixedLength()),
+  };
 }

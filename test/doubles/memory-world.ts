@@ -17,7 +17,7 @@ import type { Relation } from '../../src/relation/relation.ts';
 import { scalar } from '../../src/relation/sql-type.ts';
 import type { SinkPorts } from '../../src/sink/driver.ts';
 import type {
-  Catalog, Clock, CommitOutcome, EncodedFile, Encoder, LoadedTable, ObjectStore, Source, SourceEvent, SpillStore, SubscribeRequest,
+  Catalog, Clock, CommitOutcome, EncodedFile, Encoder, LoadedTable, ObjectStore, Source, SourceEvent, SpillStore, SubscribeRequest, Subscription,
 } from '../../src/sink/ports.ts';
 
 export const RELATION: Relation = {
@@ -128,16 +128,20 @@ export class MemoryStore implements ObjectStore {
 
 export class PlayedSource implements Source {
   readonly requests: SubscribeRequest[] = [];
+  pauses = 0;
+  resumes = 0;
   #listener: ((event: SourceEvent) => void) | null = null;
 
   async discover(): Promise<Relation> {
     return RELATION;
   }
 
-  async subscribe(request: SubscribeRequest, onEvent: (event: SourceEvent) => void): Promise<{ close(): Promise<void> }> {
+  async subscribe(request: SubscribeRequest, onEvent: (event: SourceEvent) => void): Promise<Subscription> {
     this.requests.push(request);
     this.#listener = onEvent;
     return {
+      pause: () => void this.pauses++,
+      resume: () => void this.resumes++,
       close: async () => {
         if (this.#listener === onEvent) this.#listener = null;
       },

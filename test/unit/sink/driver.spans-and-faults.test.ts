@@ -6,8 +6,8 @@ import type { SinkSettings } from '../../../src/sink/effects.ts';
 import { type MemoryWorld, memoryWorld, settled } from '../../doubles/memory-world.ts';
 import { readTable } from '../../doubles/read-json-table.ts';
 
-const LIMITS = { stashBytesMax: 1 << 20, streamBytesMax: 1 << 20, groupBytesMax: 1 << 20 };
-const TINY = { stashBytesMax: 100, streamBytesMax: 100, groupBytesMax: 100 };
+const LIMITS = { rowBytesMax: 1 << 22, stashBytesMax: 1 << 20, streamBytesMax: 1 << 20, groupBytesMax: 1 << 20 };
+const TINY = { rowBytesMax: 400, stashBytesMax: 100, streamBytesMax: 100, groupBytesMax: 100 };
 
 const settings = (over: Partial<SinkSettings> = {}): SinkSettings => ({
   name: 's', identity: { sinkId: 's', version: 0n, takeOver: false }, table: { namespace: ['ns'], name: 't' }, mode: 'upsert',
@@ -157,6 +157,8 @@ describe('GIVEN a running upsert sink', () => {
     const table = await readTable(world);
     expect(table).toHaveLength(502);
     expect(table.filter((row) => row.includes('\tw'))).toHaveLength(250);
+    expect(world.source.pauses).toBeGreaterThan(0);
+    expect(world.source.resumes).toBe(world.source.pauses);
     world.source.progress(10_000n);
     await world.clock.advance(100);
     expect(await readTable(world)).toContain('later\tx');
