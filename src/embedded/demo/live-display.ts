@@ -66,18 +66,25 @@ function plainDisplay(output: DisplayOutput, sinks: readonly DisplayedSink[]): L
   };
 }
 
-const HEADINGS = ['rows received', 'rows committed', 'deletes', 'commits', 'files', 'KiB', 'lag ms', 'state'];
+/** Narrow enough for 80 columns. */
+const HEADINGS = ['rows in', 'rows out', 'deletes', 'commits', 'files', 'lag ms', 'state'];
 
-/** `lag ms` is how far the table is behind the clock: it grows to the commit interval and falls with each commit. */
+/**
+ * `rows in` came from Materialize, `rows out` and `deletes` are in committed files: less where a key changed more than
+ * once between two commits. `lag ms` is how far the table is behind the clock: it grows to the commit interval and
+ * falls with each commit.
+ */
 function tableLines(sinks: readonly DisplayedSink[], nowMs: number): string[] {
   const labelWidth = Math.max(...sinks.map(({ label }) => label.length));
-  const rows = sinks.map(({ label, counters, phase }) => [label.padEnd(labelWidth), ...cells(counters, phase(), nowMs)]);
-  const header = [' '.repeat(labelWidth), ...HEADINGS];
+  const rows = sinks.map(({ label, counters, phase }) => {
+    return [label.padEnd(labelWidth), ...cells(counters, phase(), nowMs)];
+  });
+  const header = ['table'.padEnd(labelWidth), ...HEADINGS];
   return [header, ...rows].map((row) => row.map((cell, i) => cell.padStart(HEADINGS[i - 1]?.length ?? 0)).join('  '));
 }
 
 function cells(counters: SinkCounters, phase: string, nowMs: number): string[] {
-  const { rowsReceived, rowsCommitted, deletes, commits, files, bytes, committedMs } = counters;
+  const { rowsReceived, rowsCommitted, deletes, commits, files, committedMs } = counters;
   const lag = committedMs === null ? '-' : String(Math.max(0, Math.round(nowMs - committedMs)));
-  return [rowsReceived, rowsCommitted, deletes, commits, files, bytes / 1024n, lag, phase].map(String);
+  return [rowsReceived, rowsCommitted, deletes, commits, files, lag, phase].map(String);
 }

@@ -1,6 +1,6 @@
 /**
- * The demo as a whole: stage, sinks, display, then the check. In: how long, where, and what to write to. Out: whether the
- * tables are what the relations were. Everything it starts it also ends, whatever happens in between.
+ * The demo as a whole: stage, sinks, display, then the check. In: how long, where, and what to write to. Out: whether
+ * the tables are what the relations were. Everything it starts it also ends, whatever happens in between.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -70,13 +70,16 @@ async function playAndJudge(setting: DemoSetting, stage: Stage, world: World): P
   const ends = await show.run.done;
   const problems = [...ends].flatMap(([name, { reason, error }]) =>
     reason === 'halted' ? [`${name} halted: ${error?.code ?? ''} ${error?.message ?? ''}`] : []);
-  if (!caughtUp.all && problems.length === 0) problems.push(`the sinks did not catch up within ${CATCH_UP_MS / 1000} s`);
+  if (!caughtUp.all && problems.length === 0) {
+    problems.push(`the sinks did not catch up within ${CATCH_UP_MS / 1000} s`);
+  }
 
   const metadataPaths = await metadataPathsOf(stage, problems);
   setting.beforeCheck?.([...metadataPaths.values()]);
   const ended: EndedTable[] = [];
   for (const [sink, metadataPath] of metadataPaths) {
-    ended.push({ metadataPath, verdict: await judge(setting, stage, sink, metadataPath, caughtUp.lastChangeOf(sink)) });
+    const verdict = await judge(setting, stage, sink, metadataPath, caughtUp.lastChangeOf(sink));
+    ended.push({ metadataPath, verdict });
   }
   setting.output.write(`\n${verdictText(ended, problems, join(setting.stateDir, 'sink.log'))}`);
   setting.output.write(`\n${queryHint(ended, stage.sinksPath)}`);
@@ -107,8 +110,8 @@ function startSinks(setting: DemoSetting, stage: Stage, world: World): Show {
     const own = counters.get(name);
     return own === undefined ? ports : countedPorts(ports, own);
   });
-  const display = createLiveDisplay(setting.output, DEMO_SINKS.map(({ name, relation, table, mode }) => ({
-    label: `${relation} → ${table} (${mode})`,
+  const display = createLiveDisplay(setting.output, DEMO_SINKS.map(({ name, table }) => ({
+    label: table,
     counters: counters.get(name) ?? createCounters(),
     phase: () => run.sinks.get(name)?.state().phase ?? '',
   })));
@@ -143,7 +146,8 @@ async function play(show: Show): Promise<CaughtUp> {
   const startMs = Date.now();
   const loadEndMs = loadMs === null ? Infinity : startMs + loadMs;
   while (!sinkEnded && !setting.endEarly.aborted && Date.now() < loadEndMs) {
-    draw(show, loadMs === null ? 'Ctrl-C ends the load, the check follows' : `${Math.ceil((loadEndMs - Date.now()) / 1000)} s to go; Ctrl-C ends earlier`);
+    const left = `${Math.ceil((loadEndMs - Date.now()) / 1000)} s to go`;
+    draw(show, loadMs === null ? 'Ctrl-C ends the load, then comes the check' : `${left}; Ctrl-C ends the load now`);
     await pause(setting.endEarly);
   }
   stage.load.stop();
@@ -193,21 +197,26 @@ async function metadataPathsOf(stage: Stage, problems: string[]): Promise<Readon
   return paths;
 }
 
-function judge(setting: DemoSetting, stage: Stage, sink: DemoSink, metadataPath: string, last: Timestamp): Promise<TableVerdict> {
+function judge(
+  setting: DemoSetting, stage: Stage, sink: DemoSink, metadataPath: string, last: Timestamp,
+): Promise<TableVerdict> {
   const relation = stage.standIn.relation(sink.relation);
   return judgeTable({
     sink,
     metadataLocation: metadataPath,
     columns: relation.columns.map(({ name }) => name),
+    readableFrom: relation.history.since,
     contentAt: (time) => stage.standIn.snapshotAt(relation, time),
     lastChange: last,
   }, join(setting.stateDir, 'check'));
 }
 
 function introduction(stage: Stage): string {
+  const sinks = DEMO_SINKS.map(({ relation, table, mode }) => `${relation} → ${table} (${mode})`);
   return `Materialize (stand-in)  ${stage.materializeUrl}
 Iceberg catalog         ${stage.catalogUrl}
 Definitions             ${stage.sinksPath}
+Sinks                   ${sinks.join(', ')}
 
 Change rows yourself, in another terminal: psql ${stage.materializeUrl}
   INSERT INTO auctions VALUES (1000000, 7, 'My teapot', NULL, 0, now() + interval '1 day');

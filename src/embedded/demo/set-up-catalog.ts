@@ -21,7 +21,8 @@ interface Credential {
 export async function setUpCatalog(address: CatalogAddress, root: Credential, warehouse: string): Promise<Credential> {
   const api = address.managementUrl;
   const token = await fetchToken(address.catalogUrl, root);
-  const send = (method: 'POST' | 'PUT', url: string, body: object): Promise<unknown> => request(method, url, token, body);
+  const send = (method: 'POST' | 'PUT', url: string, body: object): Promise<unknown> =>
+    request(method, url, token, body);
 
   await send('POST', `${api}/catalogs`, {
     catalog: {
@@ -69,13 +70,17 @@ async function fetchToken(catalogUrl: string, credential: Credential): Promise<s
   return ((await response.json()) as { readonly access_token: string }).access_token;
 }
 
-async function request(method: 'GET' | 'POST' | 'PUT', url: string, token: string, body: object | null): Promise<unknown> {
+async function request(
+  method: 'GET' | 'POST' | 'PUT', url: string, token: string, body: object | null,
+): Promise<unknown> {
   const response = await fetch(url, {
     method,
     headers: { 'authorization': `Bearer ${token}`, 'content-type': 'application/json' },
     ...(body !== null && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  if (!response.ok) throw new Error(`the catalog refused ${method} ${new URL(url).pathname} with status ${response.status}`);
+  if (!response.ok) {
+    throw new Error(`the catalog refused ${method} ${new URL(url).pathname} with status ${response.status}`);
+  }
   return text === '' ? null : JSON.parse(text);
 }

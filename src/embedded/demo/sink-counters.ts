@@ -10,13 +10,12 @@ export interface SinkCounters {
   deletes: bigint;
   commits: number;
   files: number;
-  bytes: bigint;
   /** Upper of the last commit, milliseconds since 1970; null before the first. */
   committedMs: number | null;
 }
 
 export function createCounters(): SinkCounters {
-  return { rowsReceived: 0, rowsCommitted: 0n, deletes: 0n, commits: 0, files: 0, bytes: 0n, committedMs: null };
+  return { rowsReceived: 0, rowsCommitted: 0n, deletes: 0n, commits: 0, files: 0, committedMs: null };
 }
 
 /** The same ports, with every event and commit counted into `counters`. */
@@ -31,7 +30,6 @@ export function countedPorts(ports: SinkPorts, counters: SinkCounters): SinkPort
       counters.files += added.dataFiles + added.deleteFiles;
       counters.rowsCommitted += added.dataRecords;
       counters.deletes += added.deleteRecords;
-      counters.bytes += added.filesBytes;
       // Materialize's times are the wall clock in milliseconds.
       if (upper !== undefined) counters.committedMs = Number(upper);
       ports.onCommitted?.(effect, state);

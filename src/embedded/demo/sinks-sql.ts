@@ -1,4 +1,4 @@
-/** The definitions that the demo runs: the guide's statements, filled in. They stay on disk for the reader to change. */
+/** The definitions that the demo runs: the guide's statements, filled in. They stay on disk for the reader. */
 import { CATALOG_NAME, NAMESPACE } from './set-up-catalog.ts';
 
 /** What the demo writes, and how it is judged afterwards. */

@@ -1,6 +1,6 @@
 /**
- * What the sinks run against, all of it in this process and on this machine: the stand-in with its auction, the catalog,
- * a directory for everything. In: that directory. Out: addresses, and the definitions on disk.
+ * What the sinks run against, all of it in this process: the stand-in with its auction, the catalog, a directory for
+ * everything. In: that directory. Out: addresses, and the definitions on disk.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -32,8 +32,9 @@ export function watchUserWrites(standIn: MaterializeStandIn): UserWrites {
       const arrived = pending.filter(isCommitted);
       pending = pending.filter((write) => !isCommitted(write));
       return arrived.map(({ relation, table, changes, timeMs }) => {
+        const what = changes === 1 ? 'change' : `${changes} changes`;
         const seconds = ((nowMs - timeMs) / 1000).toFixed(1);
-        return `  your ${changes === 1 ? 'change' : `${changes} changes`} of ${relation} arrived in table ${table} within ${seconds} s`;
+        return `  your ${what} of ${relation} arrived in table ${table} within ${seconds} s`;
       });
     },
   };

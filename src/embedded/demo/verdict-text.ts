@@ -27,17 +27,19 @@ export function verdictText(ended: readonly EndedTable[], problems: readonly str
 }
 
 function tableLines(verdict: TableVerdict): string[] {
-  const { sink, relationRows, tableRows, snapshots, comparedSnapshots, dataFiles, deleteFiles, faults } = verdict;
+  const { sink, relationRows, tableRows, snapshots, comparedSnapshots, structuralScope, faults } = verdict;
   const name = `${sink.relation} → ${sink.table} (${sink.mode})`;
   if (faults.length > 0) return [`  ✗ ${name}`, ...faults.map((fault) => `      ${fault}`)];
   const rows = sink.mode === 'append'
     ? `${tableRows} changes fold to the relation's ${relationRows} rows`
     : `${tableRows} rows equal the relation's ${relationRows}`;
+  const files = `${verdict.dataFiles} data and ${verdict.deleteFiles} delete`;
+  const checked = structuralScope === 'history' ? `all ${snapshots} snapshots are` : 'the newest snapshot is';
   return [
     `  ✓ ${name}`,
     `      ${rows}`,
     `      ${comparedSnapshots} of ${snapshots} snapshots equal the relation at their own time`,
-    `      ${snapshots} snapshots without a structural fault; ${dataFiles} data and ${deleteFiles} delete files are live`,
+    `      ${checked} sound in structure; ${files} files are live`,
   ];
 }
 
@@ -46,7 +48,8 @@ export function queryHint(ended: readonly EndedTable[], sinksPath: string): stri
   const commands = ended.map(({ verdict, metadataPath }) => {
     return `  duckdb -c "INSTALL iceberg; LOAD iceberg; ${exampleQuery(verdict.sink.mode, metadataPath)}"`;
   });
-  return ['The tables stay on disk. With the DuckDB command line:', ...commands, `The definitions are in ${sinksPath}`, ''].join('\n');
+  const lines = ['The tables stay on disk. With the DuckDB command line:', ...commands];
+  return [...lines, `The definitions are in ${sinksPath}`, ''].join('\n');
 }
 
 function exampleQuery(mode: 'upsert' | 'append', metadataPath: string): string {
