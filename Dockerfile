@@ -15,7 +15,8 @@ RUN npm run build && npm prune --omit=dev --ignore-scripts
 FROM node:24.21.0-bookworm-slim AS run
 LABEL org.opencontainers.image.title="mz-iceberg-sink" \
       org.opencontainers.image.licenses="Apache-2.0"
-ENV NODE_ENV=production
+ENV NODE_ENV=production \
+    TMPDIR=/var/lib/mz-iceberg-sink/spill
 WORKDIR /app
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
