@@ -41,7 +41,7 @@ export interface TableVerdict {
 }
 
 /** Comparing all of a long run would take longer than the run; these are spread evenly over it. */
-const COMPARED_SNAPSHOTS_MAX = 12;
+const COMPARED_SNAPSHOTS_MAX = 20;
 /** With more snapshots than these only the newest is checked for its structure. It refers to the files of all. */
 const STRUCTURE_SNAPSHOTS_MAX = 40;
 const FAULTS_SHOWN_MAX = 8;

@@ -180,7 +180,7 @@ async function pause(endEarly: AbortSignal): Promise<void> {
 }
 
 function lastChange(stage: Stage, sink: DemoSink): Timestamp {
-  const { history } = stage.standIn.relation(sink.relation);
+  const { history } = stage.load.relations[sink.relation];
   return history.log.at(-1)?.time ?? history.since;
 }
 
@@ -200,7 +200,8 @@ async function metadataPathsOf(stage: Stage, problems: string[]): Promise<Readon
 function judge(
   setting: DemoSetting, stage: Stage, sink: DemoSink, metadataPath: string, last: Timestamp,
 ): Promise<TableVerdict> {
-  const relation = stage.standIn.relation(sink.relation);
+  // The load's own handle: it stays good when somebody drops the relation.
+  const relation = stage.load.relations[sink.relation];
   return judgeTable({
     sink,
     metadataLocation: metadataPath,

@@ -82,9 +82,22 @@ describe('GIVEN an empty directory', () => {
     expect({ code: await demo.exit, text: demo.text() }).toMatchObject({ code: 0 });
     const [, metadataLocation = ''] = await textWith(demo, /iceberg_scan\('([^']+auctions\/metadata[^']+)'\)/);
     const table = await openDuckdbTable({ metadataLocation });
-    const rows = (await table.rows()).filter((line) => line.includes('"id":100000'));
+    const rows = (await table.rows()).filter((line) => /"id":100000[01],/.test(line));
     table.close();
     expect(rows.map((line) => (JSON.parse(line) as { item: string }).item)).toEqual(['My Teekännchen']);
+  });
+
+  test('WHEN a user drops a relation THEN the halted sink is named, the other table is judged and it exits 1', async () => {
+    const demo = start(DEMO, '--keep-running');
+    const [, url = ''] = await textWith(demo, /psql (postgres:\S+)/);
+    await textWith(demo, /running\n.*running\n/);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('DROP TABLE accounts');
+    await client.end();
+    expect({ code: await demo.exit, text: demo.text() }).toMatchObject({ code: 1 });
+    expect(demo.text()).toContain('✗ account_changes_sink halted: relation-dropped');
+    expect(demo.text()).toContain('FAILED: see above');
   });
 
   test('WHEN the options make no sense THEN it says so, exits 2 and touches nothing', async () => {
