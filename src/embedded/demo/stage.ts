@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type AuctionLoad, startAuction } from '../auction/load-generator.ts';
 import { createEmbeddedCatalog } from '../catalog/server.ts';
+import { lockState } from '../catalog/state-lock.ts';
 import { type MaterializeStandIn, createMaterializeStandIn } from '../materialize/stand-in.ts';
 import { metadataLocationOf, setUpCatalog } from './set-up-catalog.ts';
 import { sinksSql } from './sinks-sql.ts';
@@ -33,6 +34,8 @@ const CHANGES_PER_SECOND = 400;
 
 /** Wipes `stateDir` first: a demo always tells its own story from the start. */
 export async function openStage(stateDir: string): Promise<Stage> {
+  // Not below a demo that still runs there: taking the catalog's lock says so, or fails with who holds it.
+  lockState(join(stateDir, 'catalog'))();
   rmSync(stateDir, { recursive: true, force: true });
   const warehouse = resolve(stateDir, 'warehouse');
   mkdirSync(warehouse, { recursive: true });

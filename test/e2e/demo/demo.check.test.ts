@@ -67,7 +67,7 @@ describe('GIVEN an empty directory', () => {
     expect(scanned.map((path) => existsSync(path))).toEqual([true, true]);
   });
 
-  test('WHEN a user changes rows and ends it by a signal THEN the table has them and the check holds', async () => {
+  test('WHEN a user changes rows, starts a second demo and ends the first THEN the check of the first holds', async () => {
     const demo = start(DEMO, '--keep-running');
     const [, url = ''] = await textWith(demo, /psql (postgres:\S+)/);
     const client = new pg.Client({ connectionString: url });
@@ -78,6 +78,9 @@ describe('GIVEN an empty directory', () => {
     await client.query("UPDATE auctions SET item = 'My Teekännchen' WHERE id = 1000000");
     await client.query('DELETE FROM auctions WHERE id = 1000001');
     await client.end();
+    const second = start(DEMO);
+    expect({ code: await second.exit, text: second.text() }).toMatchObject({ code: 1 });
+    expect(second.text()).toContain('in use by process');
     demo.child.kill('SIGINT');
     expect({ code: await demo.exit, text: demo.text() }).toMatchObject({ code: 0 });
     const [, metadataLocation = ''] = await textWith(demo, /iceberg_scan\('([^']+auctions\/metadata[^']+)'\)/);
