@@ -12,7 +12,7 @@ import type { ObjectNames } from '../snapshot/object-names.ts';
 import { countAdded } from '../snapshot/summary.ts';
 import type { WritePlan } from '../write/plan.ts';
 import type { Batch, WrittenBatch } from './effects.ts';
-import type { EncodeSession, EncodedFile, Encoder, Entropy, RowGroup } from './ports.ts';
+import type { EncodeSession, EncodedFile, Encoder, Entropy, Log, RowGroup } from './ports.ts';
 import { syncMarkerOf } from './sync-marker.ts';
 import type { Uploads } from './uploads.ts';
 
@@ -21,6 +21,7 @@ export interface BatchWriterOptions {
   readonly uploads: Uploads;
   readonly names: ObjectNames;
   readonly entropy: Entropy;
+  readonly log: Log;
   readonly plan: WritePlan;
   readonly ordinal: number;
   readonly snapshotId: bigint;
@@ -45,7 +46,12 @@ export class BatchWriter {
   }
 
   async finish(batch: Batch, facts: TableFacts): Promise<WrittenBatch> {
-    await this.#session?.finish();
+    const summary = await this.#session?.finish();
+    if (summary !== undefined && summary.nulledValues > 0) {
+      // Whoever chose NULL over a halt has to be able to see how often it was needed.
+      const { log, snapshotId } = this.#options;
+      log.write('warn', 'values-nulled', { snapshotId, nulledValues: summary.nulledValues });
+    }
     const manifests = [
       await this.#writeManifest('data', this.#files.filter((file) => file.content === 'data'), facts, 0),
       await this.#writeManifest('deletes', this.#files.filter((file) => file.content !== 'data'), facts, 1),

@@ -148,8 +148,8 @@ export class Incarnation {
   }
 
   #openWriter(plan: WritePlan, ordinal: number, snapshotId: bigint): BatchWriter {
-    const { encoder, entropy } = this.#options.ports;
-    return new BatchWriter({ encoder, entropy, uploads: this.#uploads, names: this.#names, plan, ordinal, snapshotId });
+    const { encoder, entropy, log } = this.#options.ports;
+    return new BatchWriter({ encoder, entropy, log, uploads: this.#uploads, names: this.#names, plan, ordinal, snapshotId });
   }
 
   #track<T>(work: Promise<T>): Promise<T> {
