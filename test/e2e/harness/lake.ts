@@ -31,7 +31,7 @@ export interface Lake {
   readonly clientId: string;
   readonly clientSecret: string;
   /** Decides what happens to each request on its way; put back to undefined when done. */
-  fault: ((request: CatalogRequest) => Interception | Promise<Interception> | undefined) | undefined;
+  fault: ((request: CatalogRequest) => Interception | undefined | Promise<Interception | undefined>) | undefined;
   /** Called with the body of every commit request that arrived, before anything is done with it. */
   readonly commits: CommitRequest[];
   api(method: string, path: string, body?: unknown): Promise<{ status: number; text: string }>;
@@ -68,10 +68,10 @@ export async function openLake(options: Partial<EmbeddedCatalogOptions> = {}): P
   const catalog = await createEmbeddedCatalog({
     stateDir: join(directory, 'state'),
     root: ROOT,
-    intercept: (request) => {
+    intercept: async (request) => {
       if (request.headers['x-test'] !== undefined) return { kind: 'pass' };
       if (isCommit(request)) commits.push({ table: request.segments.at(-1) ?? '', body: request.bodyText });
-      return fault?.(request) ?? { kind: 'pass' };
+      return await fault?.(request) ?? { kind: 'pass' };
     },
     ...options,
   });

@@ -95,7 +95,7 @@ export async function openStage(options: StageOptions = {}): Promise<Stage> {
         const over = running.map((sink) => sink.state().lastError?.code ?? sink.state().phase);
         if (Date.now() > deadline) {
           const seen = head === undefined ? 'no snapshot' : head.summary['mz-frontier'];
-          const logs = [...running.map((sink) => sink.logText()), ...children.map((child) => child.output())].map((text) => text.slice(-3000));
+          const logs = [...running.map((sink) => sink.logText()), ...children.map((child) => child.output())].map((text) => text.split('\n').filter((line) => line.includes(table)).join('\n').slice(-3000));
           throw new Error(`${table} did not reach ${t ?? '[]'} but ${seen}; sinks: ${over.join(', ')}\n${logs.join('\n')}`);
         }
         await sleep(15);
