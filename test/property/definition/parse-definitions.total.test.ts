@@ -23,10 +23,10 @@ describe('GIVEN any text', () => {
     fc.assert(
       fc.property(text, (sql) => {
         const parsed = parseDefinitions(sql, resolve, { allowInternalOauth2: false });
-        if (parsed.kind === 'definitions') return;
-        expect(parsed.problems.length).toBeGreaterThan(0);
+        const problems = parsed.kind === 'problems' ? parsed.problems : parsed.warnings;
+        expect(parsed.kind === 'definitions' || problems.length > 0).toBe(true);
         const lines = sql.split('\n');
-        for (const { position, text: quoted, message } of parsed.problems) {
+        for (const { position, text: quoted, message } of problems) {
           const line = lines[position.line - 1];
           expect(line).toBeDefined();
           expect(position.column).toBeGreaterThanOrEqual(1);
@@ -34,7 +34,7 @@ describe('GIVEN any text', () => {
           expect(quoted).not.toContain('\n');
           expect(message).not.toContain('from-outside');
         }
-        expect(formatProblems(parsed.problems, 'f').split('\n').length).toBeLessThanOrEqual(parsed.problems.length * 3 + 1);
+        expect(formatProblems(problems, 'f').split('\n').length).toBeLessThanOrEqual(problems.length * 3 + 1);
       }),
       { numRuns: 5000 },
     );
@@ -53,10 +53,14 @@ describe('GIVEN any text', () => {
   });
 
   test('WHEN it is long and hostile THEN the time grows no worse than its length', () => {
-    for (const hostile of ["'", '"', '/*', '(', "''", 'a.', 'CREATE SECRET x AS ', 'CREATE SECRET ;', 'x;', "E'\\", 'KEY(', '\n', 'CREDENTIAL ']) {
+    const hostile = [
+      "'", '"', '/*', '(', "''", 'a.', 'CREATE SECRET x AS ', 'CREATE SECRET ;', 'x;', "E'\\", 'KEY(', '\n', 'CREDENTIAL ',
+    ];
+    const isSlow = (text: string): boolean => {
       const started = performance.now();
-      parseDefinitions(hostile.repeat(100_000), resolve, { allowInternalOauth2: false });
-      expect(performance.now() - started, hostile).toBeLessThan(5000);
-    }
+      parseDefinitions(text.repeat(100_000), resolve, { allowInternalOauth2: false });
+      return performance.now() - started > 5000;
+    };
+    expect(hostile.filter(isSlow)).toEqual([]);
   });
 });

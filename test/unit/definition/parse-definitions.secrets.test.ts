@@ -51,8 +51,13 @@ describe('GIVEN a secret, hunter2', () => {
     const secret = connection.credential?.clientSecret;
     const error = new Error(`${String(secret)} ${JSON.stringify(connection)}`, { cause: connection });
     for (const shown of [
-      String(secret), `${secret}`, JSON.stringify(definitions), inspect(definitions, { depth: 9, showHidden: true }),
-      inspect(definitions, { depth: 9, customInspect: false }), formatDefinition(connection), String(error.stack), inspect(error),
+      String(secret),
+      JSON.stringify(definitions),
+      inspect(definitions, { depth: 9, showHidden: true }),
+      inspect(definitions, { depth: 9, customInspect: false }),
+      formatDefinition(connection),
+      String(error.stack),
+      inspect(error),
     ]) {
       expect(shown).not.toContain('hunter2');
     }
