@@ -9,7 +9,7 @@ import { parseSqlType } from '../../../src/relation/sql-type-text.ts';
 import type { Column } from '../../../src/relation/relation.ts';
 import type { SqlType } from '../../../src/relation/sql-type.ts';
 
-interface TypeCase {
+export interface TypeCase {
   readonly type: string;
   readonly copy: string;
   readonly value?: unknown;
@@ -27,9 +27,9 @@ export interface CaseTable {
   shownOf(variant: number): Readonly<Record<string, unknown>>;
 }
 
-export function caseTable(accepts: (type: string) => boolean): CaseTable {
+export function caseTable(accepts: (item: TypeCase) => boolean): CaseTable {
   const lines = readFileSync(join(sharedFolder(), 'cases/types.jsonl'), 'utf8').split('\n').filter((line) => line !== '');
-  const cases = lines.map((line) => exactJson(line) as TypeCase).filter((item) => item.error === undefined && accepts(item.type));
+  const cases = lines.map((line) => exactJson(line) as TypeCase).filter((item) => item.error === undefined && accepts(item));
   const byType = [...Map.groupBy(cases, (item) => item.type).entries()];
   const columns: Column[] = [{ name: 'id', type: { kind: 'scalar', name: 'bigint', scale: null }, nullable: false }];
   byType.forEach(([text], index) => {

@@ -30,8 +30,11 @@ const scratch = mkdtempSync(join(tmpdir(), 'mz-sink-engines-'));
 const readers = new Map<Engine, Reader>();
 
 const withTime = caseTable(() => true);
-/** Spark has no time of day. */
-const withoutTime = caseTable((type) => type !== 'time');
+/**
+ * For Spark, which has no time of day; and its Arrow transfer to the reader's Python refuses a null struct whose fields
+ * are required ("nulls in input cannot be viewed as non-nullable"), which is what a NULL range is.
+ */
+const forSpark = caseTable((item) => item.type !== 'time' && !(item.type.endsWith('range') && item.copy === '\\N'));
 
 type Row = Readonly<Record<string, unknown>>;
 /** Content of each table at each frontier, as the test itself adds it up. */
@@ -52,7 +55,7 @@ const STORY: readonly ReadonlyMap<number, number | null>[] = [
 const steps: (() => void)[][] = [[], [], [], []];
 
 function prepareStory(): void {
-  for (const [name, table] of [['every_type', withTime], ['no_time', withoutTime]] as const) {
+  for (const [name, table] of [['every_type', withTime], ['no_time', forSpark]] as const) {
     const model = createModel(standIn, name, table.columns, { start: START, keys: [[0]] });
     const content = new Map<number, number>();
     const log: Row[] = [];
@@ -98,12 +101,13 @@ function prepareNullKeys(): void {
       remember('null_keys_upsert', at(index * 10) + 1n, rows);
     });
   };
-  play(0, [[row(null, null, 1)], [row('', '', 2)], [row('x', null, 3)], [row(null, '00ff', 4)], [row('x', '00', 5)]],
-    [shown(null, null, 1), shown('', '', 2), shown('x', null, 3), shown(null, '00ff', 4), shown('x', '00', 5)]);
+  play(0, [[row('y', null, 6)], [row('y', '01', 7)], [row(null, null, 1)], [row('', '', 2)], [row('x', null, 3)], [row(null, '00ff', 4)], [row('x', '00', 5)]],
+    [shown('y', null, 6), shown('y', '01', 7), shown(null, null, 1), shown('', '', 2), shown('x', null, 3), shown(null, '00ff', 4), shown('x', '00', 5)]);
   play(1, [
     [row(null, null, 1), -1], [row(null, null, 10)], [row('x', null, 3), -1], [row('x', '00', 5), -1], [row('x', '00', 50)], [row('', '', 2), -1],
-  ], [shown(null, null, 10), shown(null, '00ff', 4), shown('x', '00', 50)]);
-  play(2, [[row(null, null, 10), -1], [row('', '', 20)]], [shown('', '', 20), shown(null, '00ff', 4), shown('x', '00', 50)]);
+    [row('y', '01', 7), -1],
+  ], [shown('y', null, 6), shown(null, null, 10), shown(null, '00ff', 4), shown('x', '00', 50)]);
+  play(2, [[row(null, null, 10), -1], [row('', '', 20)]], [shown('y', null, 6), shown('', '', 20), shown(null, '00ff', 4), shown('x', '00', 50)]);
 }
 
 const SINKS = ['every_type', 'no_time'].flatMap((name) => [
