@@ -1,0 +1,217 @@
+/**
+ * A catalog with one table: checks requirements and applies updates as the specification says, written apart from
+ * `iceberg/requirements.ts` and `apply-update.ts`. Answers get lost before and after the request is applied, and some
+ * requests are applied long after their sender gave up on them.
+ */
+import type { Requirement, Snapshot, TableMetadata, Update } from '../../src/iceberg/metadata.ts';
+import { SinkError } from '../../src/errors.ts';
+import type { Catalog, CommitOutcome, CreateTableRequest, LoadedTable } from '../../src/sink/ports.ts';
+import { planned } from './faults.ts';
+import type { SinkProcess } from './sink-process.ts';
+import { EPOCH_MS, type World, latencyMs } from './world.ts';
+
+/** Iceberg takes a snapshot that seems this much older than its table. */
+const CLOCK_TOLERANCE_MS = 60_000n;
+
+export interface Author {
+  readonly kind: 'sink' | 'rival';
+  readonly process: SinkProcess | null;
+}
+
+export interface CatalogObserver {
+  onCommitRequest(process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[]): void;
+  onLoad(process: SinkProcess): void;
+  /** After main moved, or after the table came, went or was replaced. */
+  onChange(before: TableMetadata | null, after: TableMetadata | null, author: Author): void;
+}
+
+export class CatalogWorld {
+  readonly #world: World;
+  readonly observers: CatalogObserver[] = [];
+  metadata: TableMetadata | null = null;
+  tablesMade = 0;
+  commitsApplied = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  create(request: CreateTableRequest): LoadedTable | null {
+    if (this.metadata !== null) return null;
+    const ordinal = this.tablesMade++;
+    this.replace({
+      formatVersion: 2,
+      tableUuid: `00000000-0000-4000-8000-${String(ordinal).padStart(12, '0')}`,
+      location: `mem://t${ordinal}`,
+      lastSequenceNumber: 0n,
+      lastUpdatedMs: this.nowMs(),
+      lastColumnId: request.schema.fields.length,
+      schemas: [request.schema],
+      currentSchemaId: request.schema.schemaId,
+      partitionSpecs: [{ specId: 0, fields: [] }],
+      defaultSpecId: 0,
+      defaultSortOrderId: 0,
+      properties: request.properties,
+      currentSnapshotId: null,
+      snapshots: [],
+      refs: {},
+      snapshotLogLength: 0,
+    }, { kind: 'rival', process: null });
+    return this.#loaded();
+  }
+
+  replace(after: TableMetadata | null, author: Author): void {
+    const before = this.metadata;
+    this.metadata = after;
+    for (const observer of this.observers) observer.onChange(before, after, author);
+  }
+
+  nowMs(): bigint {
+    return BigInt(EPOCH_MS + this.#world.scheduler.nowMs);
+  }
+
+  apply(requirements: readonly Requirement[], updates: readonly Update[], author: Author): CommitOutcome {
+    const { metadata } = this;
+    const failed = requirements.map((requirement) => unmet(metadata, requirement)).find((reason) => reason !== null);
+    if (failed !== undefined) return { kind: 'conflict', message: failed };
+    if (metadata === null) return { kind: 'refused', error: new SinkError('table-missing', 'the table does not exist') };
+    let next: TableMetadata = metadata;
+    for (const update of updates) {
+      const applied = applyUpdate(next, update);
+      if (typeof applied === 'string') return { kind: 'refused', error: new SinkError('commit-refused', applied) };
+      next = applied;
+    }
+    this.commitsApplied++;
+    this.replace(next, author);
+    return { kind: 'committed' };
+  }
+
+  #loaded(): LoadedTable {
+    if (this.metadata === null) throw new Error('there is no table');
+    return { metadata: this.metadata, metadataLocation: null };
+  }
+
+  portFor(process: SinkProcess): Catalog {
+    const { faults, random } = this.#world;
+    const delay = (): number => latencyMs(random);
+    return {
+      listNamespaces: async () => [['ns']],
+      loadTable: () => {
+        const slowMs = faults.strikes('load-slow') ? random.between(500, 15_000) : 0;
+        if (faults.strikes('load-fails')) {
+          return process.ask('load lost', delay(), () => fail(random.pick(['catalog-unreachable', 'catalog-unavailable', 'catalog-protocol'])));
+        }
+        if (faults.strikes('load-unauthorized')) {
+          this.#world.causes.add('load-unauthorized');
+          return process.ask('load unauthorized', delay(), () => fail('catalog-unauthorized'));
+        }
+        // Seen when it arrives, delivered later: the answer is as old as its way back.
+        return process.request('load', delay(), 1 + slowMs, () => {
+          for (const observer of this.observers) observer.onLoad(process);
+          return this.metadata === null ? { kind: 'missing' } : { kind: 'loaded', table: this.#loaded() };
+        });
+      },
+      createTable: (_namespace, request) => {
+        if (faults.strikes('create-fails-before')) return process.ask('create lost', delay(), () => fail('catalog-unavailable'));
+        const failsAfter = faults.strikes('create-fails-after');
+        return process.request('create', delay(), 1, () => {
+          const table = this.create(request);
+          if (failsAfter) return fail('catalog-unavailable');
+          return table === null ? { kind: 'exists' } : { kind: 'created', table };
+        });
+      },
+      commit: (_table, requirements, updates) => this.#commit(process, requirements, updates),
+    };
+  }
+
+  #commit(process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[]): Promise<CommitOutcome> {
+    const { faults, random, scheduler, causes } = this.#world;
+    const author: Author = { kind: 'sink', process };
+    if (process.alive) for (const observer of this.observers) observer.onCommitRequest(process, requirements, updates);
+    const arriveMs = latencyMs(random) + (faults.strikes('commit-slow') ? random.between(500, 15_000) : 0);
+    const apply = (): CommitOutcome => this.apply(requirements, updates, author);
+    const unknown: CommitOutcome = { kind: 'unknown', message: 'a planned fault' };
+    if (faults.strikes('commit-lost-before')) return process.ask('commit lost before', arriveMs, () => unknown);
+    if (faults.strikes('commit-conflict')) return process.ask('commit refused with 409', arriveMs, () => ({ kind: 'conflict', message: 'planned' }));
+    if (faults.strikes('commit-throttled')) {
+      return process.ask('commit throttled', arriveMs, () => ({ kind: 'refused', error: planned('catalog-unavailable') }));
+    }
+    if (faults.strikes('commit-forbidden')) {
+      causes.add('commit-forbidden');
+      return process.ask('commit forbidden', arriveMs, () => ({ kind: 'refused', error: planned('catalog-forbidden') }));
+    }
+    if (faults.strikes('commit-late')) {
+      const lateMs = random.pick([50, 500, 5_000, 30_000]);
+      return process.request('commit delayed', arriveMs, 1, () => {
+        scheduler.at(random.between(1, lateMs), `p${process.id} commit lands late`, () => scheduler.note(`late: ${apply().kind}`));
+        return unknown;
+      });
+    }
+    if (faults.strikes('commit-lost-after')) {
+      return process.request('commit, answer lost', arriveMs, 1, () => {
+        scheduler.note(apply().kind);
+        return unknown;
+      });
+    }
+    if (faults.strikes('commit-twice')) {
+      // A gateway that sends again on its own: the sink sees the answer to the second transmission.
+      return process.request('commit twice', arriveMs, 1, () => {
+        apply();
+        return apply();
+      });
+    }
+    return process.request('commit', arriveMs, random.between(1, 20), () => {
+      const outcome = apply();
+      scheduler.note(`commit: ${outcome.kind}`);
+      return outcome;
+    });
+  }
+}
+
+function unmet(metadata: TableMetadata | null, requirement: Requirement): string | null {
+  if (requirement.type === 'assert-create') return metadata === null ? null : 'the table exists';
+  if (metadata === null) return 'the table does not exist';
+  switch (requirement.type) {
+    case 'assert-table-uuid':
+      return requirement.uuid === metadata.tableUuid ? null : 'the uuid is another';
+    case 'assert-ref-snapshot-id': {
+      const ref = metadata.refs[requirement.ref]?.snapshotId ?? null;
+      return ref === requirement.snapshotId ? null : `${requirement.ref} is at ${ref}, not at ${requirement.snapshotId}`;
+    }
+    case 'assert-current-schema-id':
+      return requirement.currentSchemaId === metadata.currentSchemaId ? null : 'the schema is another';
+    case 'assert-default-spec-id':
+      return requirement.defaultSpecId === metadata.defaultSpecId ? null : 'the spec is another';
+  }
+}
+
+/** The new metadata, or why not. */
+function applyUpdate(metadata: TableMetadata, update: Update): TableMetadata | string {
+  switch (update.action) {
+    case 'set-properties':
+      return { ...metadata, properties: { ...metadata.properties, ...update.updates } };
+    case 'add-snapshot':
+      return addSnapshot(metadata, update.snapshot);
+    case 'set-snapshot-ref': {
+      const snapshot = metadata.snapshots.find((candidate) => candidate.snapshotId === update.snapshotId);
+      if (snapshot === undefined) return `there is no snapshot ${update.snapshotId}`;
+      const refs = { ...metadata.refs, [update.ref]: { snapshotId: update.snapshotId, type: update.type } };
+      if (update.ref !== 'main') return { ...metadata, refs };
+      return { ...metadata, refs, currentSnapshotId: update.snapshotId, snapshotLogLength: metadata.snapshotLogLength + 1 };
+    }
+  }
+}
+
+function addSnapshot(metadata: TableMetadata, snapshot: Snapshot): TableMetadata | string {
+  if (metadata.snapshots.some((other) => other.snapshotId === snapshot.snapshotId)) return `snapshot ${snapshot.snapshotId} exists`;
+  if (snapshot.parentSnapshotId !== null && snapshot.sequenceNumber <= metadata.lastSequenceNumber) {
+    return `sequence number ${snapshot.sequenceNumber} is not above ${metadata.lastSequenceNumber}`;
+  }
+  if (snapshot.timestampMs < metadata.lastUpdatedMs - CLOCK_TOLERANCE_MS) return 'the snapshot is older than its table';
+  const lastSequenceNumber = snapshot.sequenceNumber > metadata.lastSequenceNumber ? snapshot.sequenceNumber : metadata.lastSequenceNumber;
+  return { ...metadata, snapshots: [...metadata.snapshots, snapshot], lastSequenceNumber, lastUpdatedMs: snapshot.timestampMs };
+}
+
+function fail(code: Parameters<typeof planned>[0]): never {
+  throw planned(code);
+}

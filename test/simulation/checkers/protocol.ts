@@ -1,0 +1,41 @@
+/**
+ * What the sink asks of a catalog: both assertions in every commit, one snapshot a commit, and between two posts of one
+ * process a look at the table. Judged on the requests themselves, since a breach does no harm in most runs.
+ */
+import type { Requirement, Update } from '../../../src/iceberg/metadata.ts';
+import type { CatalogObserver } from '../catalog-double.ts';
+import type { SinkProcess } from '../sink-process.ts';
+import { type World, violate } from '../world.ts';
+
+export class ProtocolChecker implements CatalogObserver {
+  readonly #world: World;
+  /** Processes that have posted and not looked since. */
+  readonly #blind = new Set<SinkProcess>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  onLoad(process: SinkProcess): void {
+    this.#blind.delete(process);
+  }
+
+  onChange(): void {
+    // The table checker looks at the table.
+  }
+
+  onCommitRequest(process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[]): void {
+    const wrong = (what: string): void => violate(this.#world, 'protocol', `p${process.id}: ${what}`);
+    if (this.#blind.has(process)) wrong('a commit is sent without a look at the table since the last one');
+    this.#blind.add(process);
+    if (!requirements.some((requirement) => requirement.type === 'assert-table-uuid')) wrong('the uuid is not asserted');
+    const ref = requirements.find((requirement) => requirement.type === 'assert-ref-snapshot-id' && requirement.ref === 'main');
+    const added = updates.filter((update) => update.action === 'add-snapshot');
+    const moved = updates.filter((update) => update.action === 'set-snapshot-ref');
+    if (added.length !== 1 || moved.length !== 1 || updates.length !== 2) return wrong('a commit adds one snapshot and moves main to it');
+    if (ref?.type !== 'assert-ref-snapshot-id') return wrong('the head is not asserted');
+    if (added[0]?.snapshot.parentSnapshotId !== ref.snapshotId) wrong('the head asserted is not the parent');
+    if (moved[0]?.snapshotId !== added[0]?.snapshot.snapshotId || moved[0]?.ref !== 'main') wrong('main is moved elsewhere');
+    return undefined;
+  }
+}

@@ -1,0 +1,35 @@
+/** Draws faults at the rates of the scenario, and counts them. Each kind has a stream of its own. */
+import { SinkError, type ErrorCode } from '../../src/errors.ts';
+import type { Random } from './random.ts';
+import type { FaultKind, Scenario } from './scenario.ts';
+
+export class Faults {
+  readonly #rates: Scenario['rates'];
+  readonly #streams = new Map<FaultKind, Random>();
+  readonly #random: Random;
+  readonly counts = new Map<FaultKind, number>();
+  /** Off once the time of faults is over. */
+  active = true;
+
+  constructor(rates: Scenario['rates'], random: Random) {
+    this.#rates = rates;
+    this.#random = random;
+  }
+
+  strikes(kind: FaultKind): boolean {
+    const rate = this.#rates[kind];
+    if (rate === undefined || !this.active) return false;
+    let stream = this.#streams.get(kind);
+    if (stream === undefined) {
+      stream = this.#random.stream(kind);
+      this.#streams.set(kind, stream);
+    }
+    if (!stream.chance(rate)) return false;
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+    return true;
+  }
+}
+
+export function planned(code: ErrorCode): SinkError {
+  return new SinkError(code, 'a planned fault');
+}

@@ -1,0 +1,30 @@
+/**
+ * The simulator's command line: `node test/simulation/main.ts --seeds N --from S [--trace] [--bytes]`.
+ * Ends with code 1 at the first failing seed, after having made it smaller and printed how to play it again.
+ */
+import { parseArgs } from 'node:util';
+import './redirect-avro.ts';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '1' },
+    trace: { type: 'boolean', default: false },
+    bytes: { type: 'boolean', default: false },
+    once: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    'keep-going': { type: 'boolean', default: false },
+  },
+});
+
+// After the redirection, so that it holds for everything that is loaded here.
+const { runSeeds } = await import('./run-seeds.ts');
+process.exitCode = await runSeeds({
+  seeds: Number(values.seeds),
+  from: Number(values.from),
+  trace: values.trace,
+  bytes: values.bytes,
+  once: values.once,
+  minimise: !values.quick,
+  keepGoing: values['keep-going'],
+});

@@ -1,0 +1,54 @@
+/** Rows as chunks, for seeds that leave the bytes of the wire out. */
+import type { RowChunk } from '../../src/batch/row-chunk.ts';
+import { type Change, keyOf } from './history.ts';
+import { hashText } from './random.ts';
+
+const encoder = new TextEncoder();
+
+/** `hashMask` cuts the key hashes down, so that different keys have equal ones. */
+export function chunkOf(changes: readonly Change[], hashMask: number, wholeRowIsKey: boolean): RowChunk {
+  const rowCount = changes.length;
+  const texts = changes.map((change) => encoder.encode(change.row));
+  const bytes = new Uint8Array(texts.reduce((sum, text) => sum + text.length, 0));
+  const ends = new Uint32Array(rowCount);
+  const times = new BigUint64Array(rowCount);
+  const diffs = new BigInt64Array(rowCount);
+  const keyHashes = new Uint32Array(rowCount);
+  let minTime = changes[0]?.time ?? 0n;
+  let maxTime = minTime;
+  let end = 0;
+  for (const [index, change] of changes.entries()) {
+    const text = texts[index] ?? new Uint8Array(0);
+    bytes.set(text, end);
+    end += text.length;
+    ends[index] = end;
+    times[index] = change.time;
+    diffs[index] = BigInt(change.diff);
+    keyHashes[index] = hashText(wholeRowIsKey ? change.row : keyOf(change.row)) & hashMask;
+    if (change.time < minTime) minTime = change.time;
+    if (change.time > maxTime) maxTime = change.time;
+  }
+  return { bytes, ends, times, diffs, keyHashes, rowCount, minTime, maxTime };
+}
+
+export function copyOfChunk(chunk: RowChunk): RowChunk {
+  return {
+    ...chunk,
+    bytes: chunk.bytes.slice(), ends: chunk.ends.slice(), times: chunk.times.slice(), diffs: chunk.diffs.slice(),
+    keyHashes: chunk.keyHashes.slice(),
+  };
+}
+
+/** Takes the memory away, as handing it to a worker thread does: whoever still looks finds nothing. */
+export function detach(chunk: RowChunk): void {
+  for (const view of [chunk.bytes, chunk.ends, chunk.times, chunk.diffs, chunk.keyHashes]) {
+    if (view.buffer instanceof ArrayBuffer && !view.buffer.detached) view.buffer.transfer(0);
+  }
+}
+
+export function rowText(chunk: RowChunk, row: number): string {
+  const start = row === 0 ? 0 : chunk.ends[row - 1] ?? 0;
+  return decoder.decode(chunk.bytes.subarray(start, chunk.ends[row]));
+}
+
+const decoder = new TextDecoder();

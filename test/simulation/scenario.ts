@@ -1,0 +1,139 @@
+/**
+ * What a seed means: workload, settings of the sink, which faults at which rate, and what others do to the table and to
+ * the process, and when. Plain data, so that a failure can be made smaller by leaving things out (`minimise.ts`).
+ */
+import { type HistoryWishes } from './history.ts';
+import { type Random, createRandom } from './random.ts';
+
+export const FAULT_KINDS = [
+  'put-fails-before', 'put-fails-after', 'put-lands-late', 'put-slow', 'put-credentials-expired', 'put-throttled',
+  'get-fails', 'load-fails', 'load-slow', 'create-fails-before', 'create-fails-after', 'discover-fails',
+  'commit-lost-before', 'commit-lost-after', 'commit-late', 'commit-twice', 'commit-conflict', 'commit-slow', 'commit-throttled',
+  'subscribe-fails', 'disconnect', 'cancelled', 'fell-behind', 'late-progress', 'odd-snapshot',
+  'spill-fails', 'spill-slow', 'encode-fails', 'encode-slow',
+  // After these the sink must halt.
+  'put-forbidden', 'commit-forbidden', 'load-unauthorized',
+] as const;
+
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+const HALTING_FAULTS: readonly FaultKind[] = ['put-forbidden', 'commit-forbidden', 'load-unauthorized'];
+const PASSING_FAULTS = FAULT_KINDS.filter((kind) => !HALTING_FAULTS.includes(kind));
+
+export const EVENT_KINDS = [
+  'kill', 'kill-at-call', 'stop', 'freeze', 'clock-jump', 'second-copy', 'newer-version', 'older-version',
+  'compaction', 'expiry', 'property-change', 'branch-write',
+  'rollback', 'schema-change', 'spec-change', 'forged-version', 'forged-below', 'forged-inside', 'forged-beyond', 'forged-partial',
+  'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
+] as const;
+
+export type EventKind = (typeof EVENT_KINDS)[number];
+
+/** Ends in a halt, or may: drawn less often, or seeds would hardly get anywhere. */
+const HALTING_EVENTS: ReadonlySet<EventKind> = new Set<EventKind>([
+  'rollback', 'schema-change', 'spec-change', 'forged-version', 'forged-below', 'forged-inside', 'forged-beyond', 'forged-partial',
+  'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
+]);
+const GENTLE_EVENTS = EVENT_KINDS.filter((kind) => !HALTING_EVENTS.has(kind));
+
+export interface PlannedEvent {
+  readonly atMs: number;
+  readonly kind: EventKind;
+  /** How long, how many or how deep; what it means depends on the kind. */
+  readonly amount: number;
+}
+
+export interface Scenario {
+  readonly seed: number;
+  readonly fidelity: 'memory' | 'bytes';
+  /** Rows come as the bytes of a COPY, cut anywhere, instead of as chunks. */
+  readonly wire: boolean;
+  readonly mode: 'upsert' | 'append';
+  readonly snapshot: boolean;
+  /** finite: ends with a normal end of the stream. constant: the same, with every row at the last timestamp. */
+  readonly input: 'endless' | 'finite' | 'constant';
+  readonly history: Omit<HistoryWishes, 'mode' | 'startTime'>;
+  readonly tickMs: number;
+  readonly rowsPerRead: number;
+  /** How far back the source can be read; null: for ever. */
+  readonly retainMs: number | null;
+  readonly evaluationErrors: readonly { readonly fromMs: number; readonly toMs: number }[];
+  readonly rates: Partial<Record<FaultKind, number>>;
+  readonly events: readonly PlannedEvent[];
+  readonly commitIntervalMs: number;
+  readonly heartbeatIntervalMs: number;
+  readonly stopGraceMs: number;
+  readonly budgetBytes: number;
+  readonly rowsPerFile: number;
+  /** Key hashes are cut to a few bits, so that partitions are uneven and keys collide. */
+  readonly collidingHashes: boolean;
+  /** Someone restarts a halted sink. */
+  readonly operatorRestarts: boolean;
+}
+
+/** Faults and rivals act until here; afterwards the sink must catch up. */
+export function quietFromMs(scenario: Scenario): number {
+  return scenario.history.durationMs + 1_000;
+}
+
+export function scenarioOf(seed: number): Scenario {
+  const random = createRandom(seed).stream('scenario');
+  const durationMs = random.pick([3_000, 6_000, 12_000]);
+  const isTiny = random.chance(0.25);
+  const mode = random.chance(0.7) ? 'upsert' : 'append';
+  const input = random.chance(0.75) ? 'endless' : random.chance(0.8) ? 'finite' : 'constant';
+  const wire = random.chance(0.15);
+  return {
+    seed,
+    fidelity: random.chance(0.05) ? 'bytes' : 'memory',
+    wire,
+    mode,
+    snapshot: mode === 'upsert' || random.chance(0.8),
+    input,
+    history: {
+      durationMs,
+      initialRows: random.chance(0.2) ? 0 : random.between(1, 12),
+      steps: random.between(2, 14),
+      keys: random.pick([2, 5, 12, 40]),
+      hugeChanges: isTiny || random.chance(0.1) ? random.between(20, 80) : 0,
+      longestValue: random.pick([4, 60]),
+      idleShare: random.chance(0.3) ? 0.6 : 0,
+    },
+    tickMs: random.pick([250, 500, 1_000]),
+    rowsPerRead: random.pick([3, 10, 40]),
+    retainMs: random.chance(0.15) ? random.between(500, 10_000) : null,
+    evaluationErrors: random.chance(0.1) ? [windowIn(random, durationMs)] : [],
+    rates: drawRates(random),
+    events: drawEvents(random, durationMs),
+    commitIntervalMs: random.pick([200, 1_000, 2_500]),
+    heartbeatIntervalMs: random.pick([1_500, 60_000]),
+    stopGraceMs: random.pick([200, 5_000]),
+    budgetBytes: isTiny ? random.between(1_200, 4_000) : 1 << 24,
+    rowsPerFile: random.pick([3, 1_000]),
+    collidingHashes: random.chance(0.2),
+    operatorRestarts: random.chance(0.7),
+  };
+}
+
+function windowIn(random: Random, durationMs: number): { readonly fromMs: number; readonly toMs: number } {
+  const fromMs = random.below(durationMs);
+  return { fromMs, toMs: fromMs + random.between(10, durationMs) };
+}
+
+function drawRates(random: Random): Scenario['rates'] {
+  const rates: Partial<Record<FaultKind, number>> = {};
+  if (random.chance(0.1)) return rates;
+  for (const kind of PASSING_FAULTS) if (random.chance(0.2)) rates[kind] = random.pick([0.03, 0.1, 0.3]);
+  if (random.chance(0.04)) rates[random.pick(HALTING_FAULTS)] = 0.1;
+  return rates;
+}
+
+function drawEvents(random: Random, durationMs: number): readonly PlannedEvent[] {
+  const events: PlannedEvent[] = [];
+  const count = random.pick([0, 1, 2, 3, 5]);
+  for (let index = 0; index < count; index++) {
+    const kind = random.chance(0.85) ? random.pick(GENTLE_EVENTS) : random.pick([...HALTING_EVENTS]);
+    events.push({ atMs: random.below(durationMs), kind, amount: random.below(1_000) });
+  }
+  return events.sort((a, b) => a.atMs - b.atMs);
+}

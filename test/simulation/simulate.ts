@@ -1,0 +1,277 @@
+/**
+ * One run: a scenario played to its end. First everything goes wrong that the scenario has planned; then the world is
+ * quiet, and the sink must bring the table to where the source is, or have halted for a good reason.
+ */
+import type { SinkPorts } from '../../src/sink/driver.ts';
+import type { SinkSettings } from '../../src/sink/effects.ts';
+import { SinkError } from '../../src/errors.ts';
+import { CatalogWorld } from './catalog-double.ts';
+import { judgeEnd } from './checkers/halts.ts';
+import { watchedLog } from './checkers/log-lines.ts';
+import { ProtocolChecker } from './checkers/protocol.ts';
+import { TableChecker } from './checkers/table.ts';
+import { encoderFor } from './encoder-double.ts';
+import { Faults } from './faults.ts';
+import { generateHistory } from './history.ts';
+import { resetContainers } from './memory-avro.ts';
+import { createRandom } from './random.ts';
+import { Rivals, headOf } from './rivals.ts';
+import { type EventKind, type FaultKind, type PlannedEvent, type Scenario, quietFromMs } from './scenario.ts';
+import { Scheduler } from './scheduler.ts';
+import { SinkProcess } from './sink-process.ts';
+import { SourceWorld } from './source-double.ts';
+import { openSpill } from './spill-double.ts';
+import { ObjectWorld } from './store-double.ts';
+import { EPOCH_MS, type Violation, type World, violate } from './world.ts';
+
+export interface RunResult {
+  readonly scenario: Scenario;
+  readonly violation: Violation | null;
+  readonly traceHash: number;
+  readonly trace: readonly string[];
+  readonly steps: number;
+  readonly faults: ReadonlyMap<FaultKind, number>;
+  readonly events: ReadonlyMap<EventKind, number>;
+  readonly commits: number;
+  readonly kills: number;
+  readonly halts: readonly string[];
+  readonly hasCaughtUp: boolean;
+}
+
+const SINK_ID = 'sink';
+const STEPS_MAX = 20_000;
+/** What a quiet world may need: the longest back-offs, the slowest answers and the lateness of progress, with room. */
+const CATCH_UP_MS = 600_000;
+
+export async function simulate(scenario: Scenario, keepTrace: boolean): Promise<RunResult> {
+  resetContainers(scenario.fidelity === 'bytes');
+  return new Simulation(scenario, keepTrace).run();
+}
+
+class Simulation {
+  readonly #scenario: Scenario;
+  readonly #world: World;
+  readonly #catalog: CatalogWorld;
+  readonly #store: ObjectWorld;
+  readonly #source: SourceWorld;
+  readonly #checker: TableChecker;
+  readonly #rivals: Rivals;
+  readonly #processes: SinkProcess[] = [];
+  readonly #halts: string[] = [];
+  readonly #events = new Map<EventKind, number>();
+  #restartsLeft = 4;
+  #startsPending = 0;
+  #version = 1n;
+  #kills = 0;
+  #isQuiet = false;
+
+  constructor(scenario: Scenario, keepTrace: boolean) {
+    this.#scenario = scenario;
+    const random = createRandom(scenario.seed);
+    const scheduler = new Scheduler(keepTrace);
+    const startTime = scenario.input === 'constant' ? 0xffff_ffff_ffff_ffffn : BigInt(EPOCH_MS - 10);
+    const steps = scenario.input === 'constant' ? 0 : scenario.history.steps;
+    const history = generateHistory(random.stream('history'), { ...scenario.history, steps, mode: scenario.mode, startTime });
+    this.#world = {
+      scenario, scheduler, history,
+      random: random.stream('world'),
+      faults: new Faults(scenario.rates, random.stream('faults')),
+      causes: new Set(),
+      violations: [],
+    };
+    this.#catalog = new CatalogWorld(this.#world);
+    this.#store = new ObjectWorld(this.#world);
+    this.#source = new SourceWorld(this.#world);
+    const shared = { world: this.#world, catalog: this.#catalog, store: this.#store, source: this.#source, sinkId: SINK_ID };
+    this.#checker = new TableChecker(shared);
+    this.#rivals = new Rivals({ ...shared, checker: this.#checker });
+    this.#catalog.observers.push(this.#checker, new ProtocolChecker(this.#world));
+  }
+
+  async run(): Promise<RunResult> {
+    const { scheduler, violations, faults } = this.#world;
+    this.#startLater(0, this.#version);
+    for (const event of this.#scenario.events) scheduler.at(event.atMs, event.kind, () => this.#play(event));
+    scheduler.at(quietFromMs(this.#scenario), 'quiet', () => this.#calmDown());
+    const isDone = (): boolean => violations.length > 0 || (this.#isQuiet && this.#isSettled());
+    const ended = await scheduler.run(isDone, STEPS_MAX);
+    if (!ended) violate(this.#world, 'liveness', `${STEPS_MAX} events were not enough; ${this.#situation()}`);
+    this.#checker.judgeRetained();
+    return {
+      scenario: this.#scenario,
+      violation: violations[0] ?? null,
+      traceHash: scheduler.traceHash,
+      trace: scheduler.trace,
+      steps: scheduler.steps,
+      faults: faults.counts,
+      events: this.#events,
+      commits: this.#checker.snapshotsChecked,
+      kills: this.#kills,
+      halts: this.#halts,
+      hasCaughtUp: this.#hasCaughtUp(),
+    };
+  }
+
+  // --- The table ------------------------------------------------------------------------------------
+
+  #hasCaughtUp(): boolean {
+    const { metadata } = this.#catalog;
+    const head = metadata === null ? null : headOf(metadata);
+    if (metadata === null || head === null) return false;
+    const progress = this.#checker.known(metadata, head.snapshotId)?.progress;
+    if (progress === null || progress === undefined) return false;
+    if (this.#scenario.input !== 'endless') return progress.upper === null;
+    return progress.upper === null || progress.upper > this.#world.history.lastChangeTime;
+  }
+
+  /** Nothing more is to be expected: the table is there, or no sink is left to bring it there. */
+  #isSettled(): boolean {
+    if (this.#startsPending > 0) return false;
+    const running = this.#processes.filter((process) => process.isRunning);
+    if (running.length === 0) return true;
+    if (running.some((process) => process.stoppedAtMs !== null)) return false;
+    // A complete sink ends by itself, and must.
+    return this.#hasCaughtUp() && this.#scenario.input === 'endless';
+  }
+
+  #situation(): string {
+    const phases = this.#processes.map((process) => `p${process.id} ${process.alive ? process.sink?.state().phase ?? '-' : 'killed'}`);
+    return `${phases.join(', ')}; caught up: ${this.#hasCaughtUp()}`;
+  }
+
+  // --- Processes ------------------------------------------------------------------------------------
+
+  #startLater(delayMs: number, version: bigint): void {
+    this.#startsPending++;
+    this.#world.scheduler.at(delayMs, `start of version ${version}`, () => {
+      this.#startsPending--;
+      const process = new SinkProcess(this.#world, this.#processes.length, version);
+      this.#processes.push(process);
+      process.start(this.#settings(version), this.#portsOf(process), () => this.#onEnd(process));
+    });
+  }
+
+  #settings(version: bigint): SinkSettings {
+    const { mode, snapshot, commitIntervalMs, heartbeatIntervalMs, stopGraceMs } = this.#scenario;
+    return {
+      name: 's', identity: { sinkId: SINK_ID, version, takeOver: false }, table: { namespace: ['ns'], name: 't' }, mode,
+      keyColumns: mode === 'upsert' ? ['id'] : [], keyEnforced: mode === 'upsert', cluster: null, snapshot,
+      commitIntervalMs, heartbeatIntervalMs, uuidMapping: 'fixed', rowErrorPolicy: 'halt', targetFileSizeBytes: 1 << 27, stopGraceMs,
+    };
+  }
+
+  #portsOf(process: SinkProcess): SinkPorts {
+    const { random } = process;
+    let ids = 0n;
+    const base = BigInt(process.id + 1) * 1_000_000_000n;
+    return {
+      source: this.#source.portFor(process),
+      catalog: this.#catalog.portFor(process),
+      store: this.#store.portFor(process),
+      encoder: encoderFor(process),
+      openSpill: () => openSpill(process),
+      clock: {
+        nowMs: () => process.nowMs(),
+        after: (delayMs, callback) => process.later(delayMs, 'timer', callback),
+      },
+      entropy: {
+        snapshotId: () => base + ids++,
+        uuid: () => {
+          const digits = String(base + ids++).padStart(32, '0');
+          return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
+        },
+        fraction: () => random.fraction(),
+      },
+      log: watchedLog(process),
+    };
+  }
+
+  #onEnd(process: SinkProcess): void {
+    judgeEnd(this.#world, process);
+    const { end } = process;
+    if (end === null || end.reason === 'complete') return;
+    if (end.reason === 'stopped') {
+      this.#startLater(this.#world.random.between(10, 2_000), process.version);
+      return;
+    }
+    this.#halts.push(end.error?.code ?? 'none');
+    if (end.error?.code === 'fenced') {
+      // Right for an old version. The new one goes on; of a forged one there is none.
+      return;
+    }
+    if (!this.#scenario.operatorRestarts || this.#restartsLeft === 0) return;
+    this.#restartsLeft--;
+    this.#startLater(this.#world.random.between(100, 5_000), process.version);
+  }
+
+  #kill(process: SinkProcess): void {
+    process.kill();
+    this.#afterKill(process);
+  }
+
+  #afterKill(process: SinkProcess): void {
+    this.#kills++;
+    this.#startLater(this.#world.random.between(10, 3_000), process.version);
+  }
+
+  // --- What the scenario planned ----------------------------------------------------------------------
+
+  #play(event: PlannedEvent): void {
+    if (this.#rivals.act(event)) {
+      this.#count(event.kind);
+      return;
+    }
+    const running = this.#processes.filter((candidate) => candidate.isRunning);
+    const process = running[event.amount % Math.max(1, running.length)];
+    if (process === undefined) return;
+    this.#count(event.kind);
+    const { scheduler, causes } = this.#world;
+    switch (event.kind) {
+      case 'kill':
+        return this.#kill(process);
+      case 'kill-at-call':
+        process.killing = {
+          callsLeft: 1 + (event.amount % 12), afterSending: event.amount % 2 === 0, onKilled: () => this.#afterKill(process),
+        };
+        return undefined;
+      case 'stop':
+        return process.stop();
+      case 'freeze':
+        process.frozenUntilMs = scheduler.nowMs + event.amount * 5;
+        return undefined;
+      case 'clock-jump':
+        process.clockOffsetMs += (event.amount - 500) * 100;
+        return undefined;
+      case 'second-copy':
+        return this.#startLater(1, process.version);
+      case 'newer-version':
+        causes.add('newer-version');
+        this.#version++;
+        // The older one sleeps meanwhile, and wakes up.
+        if (event.amount % 2 === 0) process.frozenUntilMs = scheduler.nowMs + event.amount * 4;
+        return this.#startLater(1, this.#version);
+      case 'older-version':
+        causes.add('older-version');
+        return this.#startLater(1, process.version - 1n);
+      default:
+        throw new SinkError('invariant-broken', `nobody plays ${event.kind}`);
+    }
+  }
+
+  #count(kind: EventKind): void {
+    this.#events.set(kind, (this.#events.get(kind) ?? 0) + 1);
+  }
+
+  /** No more faults; whoever was frozen wakes up, and somebody runs the newest version. */
+  #calmDown(): void {
+    const { faults, scheduler } = this.#world;
+    faults.active = false;
+    for (const process of this.#processes) process.killing = null;
+    this.#isQuiet = true;
+    const isForSomeone = this.#halts.length > 0 || this.#startsPending > 0 || this.#processes.some((process) => process.isRunning || process.end?.reason === 'complete');
+    if (!isForSomeone) this.#startLater(1, this.#version);
+    scheduler.at(CATCH_UP_MS, 'the end of patience', () => {
+      if (!this.#isSettled()) violate(this.#world, 'liveness', `still not there after ${CATCH_UP_MS / 1000} quiet seconds: ${this.#situation()}`);
+    });
+  }
+}

@@ -1,0 +1,274 @@
+/**
+ * Materialize, as the wire reference describes it (section 1.4): the first progress is the as of; a snapshot is stamped
+ * with it; without one only later times come; rows of one time in any order, all rows below a progress before it; a
+ * finite input ends normally and without a last progress. History is readable from `since` on, which moves.
+ */
+import type { RowChunk } from '../../src/batch/row-chunk.ts';
+import { chunkBytes } from '../../src/batch/row-chunk.ts';
+import type { Relation } from '../../src/relation/relation.ts';
+import { scalar } from '../../src/relation/sql-type.ts';
+import type { Source, SourceEvent, SubscribeRequest, Subscription } from '../../src/sink/ports.ts';
+import { type SubscriptionStream, createSubscriptionStream } from '../../src/subscribe/subscription-stream.ts';
+import { copyOutResponse, endMessages, errorMessage, joined, progressMessage, rowMessage } from './copy-bytes.ts';
+import { planned } from './faults.ts';
+import type { Change } from './history.ts';
+import { chunkOf } from './row-chunks.ts';
+import type { SinkProcess } from './sink-process.ts';
+import { EPOCH_MS, type World, latencyMs } from './world.ts';
+
+export const RELATION: Relation = {
+  id: 'u1', database: 'materialize', schema: 'public', name: 'orders', kind: 'materialized-view', uniqueKeys: [[0]],
+  columns: [{ name: 'id', type: scalar('bigint'), nullable: false }, { name: 'v', type: scalar('text'), nullable: true }],
+};
+
+const LAST_TIME = 0xffff_ffff_ffff_ffffn;
+
+interface Failure {
+  readonly code: Parameters<typeof planned>[0];
+  readonly sqlState: string;
+  readonly text: string;
+}
+
+const FAILURES = {
+  'disconnect': { code: 'source-disconnected', sqlState: '', text: '' },
+  'cancelled': { code: 'source-cancelled', sqlState: '57014', text: 'canceling statement due to user request' },
+  'fell-behind': { code: 'source-fell-behind', sqlState: '53200', text: 'SUBSCRIBE fell behind: the client did not read results fast enough' },
+  'compacted': { code: 'history-compacted', sqlState: '22000', text: 'could not find a valid timestamp for the query' },
+  'evaluation': { code: 'source-evaluation-error', sqlState: 'XX000', text: 'division by zero' },
+} as const satisfies Record<string, Failure>;
+
+export class SourceWorld {
+  readonly world: World;
+  /** The as ofs that first subscriptions got: one of them is where a table begins. */
+  readonly grantedAsOfs = new Set<bigint>();
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  get #isConstant(): boolean {
+    return this.world.scenario.input === 'constant';
+  }
+
+  get nowTime(): bigint {
+    return BigInt(EPOCH_MS + this.world.scheduler.nowMs);
+  }
+
+  /** Everything below it is known; null: everything is. */
+  frontier(): bigint | null {
+    if (this.#isConstant) return null;
+    const isFinite = this.world.scenario.input === 'finite';
+    return isFinite && this.nowTime > this.world.history.lastChangeTime ? null : this.nowTime;
+  }
+
+  since(): bigint {
+    const { retainMs } = this.world.scenario;
+    if (this.#isConstant) return LAST_TIME;
+    return retainMs === null ? 0n : this.nowTime - BigInt(retainMs);
+  }
+
+  chooseAsOf(): bigint {
+    const asOf = this.#isConstant ? LAST_TIME : this.nowTime - 1n;
+    this.grantedAsOfs.add(asOf);
+    return asOf;
+  }
+
+  isFailingToEvaluate(): boolean {
+    const { nowMs } = this.world.scheduler;
+    return this.world.scenario.evaluationErrors.some(({ fromMs, toMs }) => nowMs >= fromMs && nowMs < toMs);
+  }
+
+  portFor(process: SinkProcess): Source {
+    const { faults, random } = this.world;
+    return {
+      discover: () => {
+        const isLost = faults.strikes('discover-fails');
+        return process.ask('discover', latencyMs(random), () => {
+          if (isLost) throw planned('source-unreachable');
+          return RELATION;
+        });
+      },
+      subscribe: (request, onEvent) => {
+        const isLost = faults.strikes('subscribe-fails');
+        return process.ask(`subscribe ${request.asOf ?? 'now'} ${request.snapshot}`, latencyMs(random), () => {
+          if (isLost) throw planned('source-unreachable');
+          return new Session(this, process, request, onEvent).port;
+        });
+      },
+      close: async () => undefined,
+    };
+  }
+}
+
+class Session {
+  readonly #source: SourceWorld;
+  readonly #world: World;
+  readonly #process: SinkProcess;
+  readonly #request: SubscribeRequest;
+  readonly #onEvent: (event: SourceEvent) => void;
+  readonly #stream: SubscriptionStream | null;
+  #closed = false;
+  #paused = false;
+  #waiting: (() => void) | null = null;
+  #rowsSent = 0;
+  /** Rows below were sent. */
+  #sentBelow: bigint;
+  #asOf: bigint;
+  #owesSnapshot: boolean;
+
+  constructor(source: SourceWorld, process: SinkProcess, request: SubscribeRequest, onEvent: (event: SourceEvent) => void) {
+    this.#source = source;
+    this.#world = source.world;
+    this.#process = process;
+    this.#request = request;
+    this.#onEvent = onEvent;
+    this.#asOf = request.asOf ?? source.chooseAsOf();
+    this.#sentBelow = this.#asOf + 1n;
+    this.#owesSnapshot = request.snapshot;
+    const shape = { columnCount: RELATION.columns.length, keyColumns: request.keyColumns };
+    this.#stream = this.#world.scenario.wire
+      ? createSubscriptionStream(shape, (event) => this.#deliver(event), { bytes: 512, rows: 16 })
+      : null;
+    this.#next(1, 'first', () => this.#begin());
+  }
+
+  get port(): Subscription {
+    return {
+      pause: () => {
+        this.#paused = true;
+      },
+      resume: () => {
+        this.#paused = false;
+        const waiting = this.#waiting;
+        this.#waiting = null;
+        if (waiting !== null) this.#next(1, 'resumed', waiting);
+      },
+      close: async () => {
+        this.#closed = true;
+        this.#stream?.stop();
+      },
+    };
+  }
+
+  /** A step of this session, in order, held up while the sink does not read. */
+  #next(delayMs: number, label: string, run: () => void): void {
+    this.#process.later(delayMs, `source ${label}`, () => {
+      if (this.#closed) return;
+      if (this.#paused) this.#waiting = run;
+      else run();
+    });
+  }
+
+  #begin(): void {
+    const { asOf } = this.#request;
+    if (this.#source.isFailingToEvaluate()) return this.#fail('evaluation');
+    if (asOf !== null && asOf < this.#source.since()) {
+      this.#world.causes.add('compacted');
+      return this.#fail('compacted');
+    }
+    this.#stream?.push(copyOutResponse(RELATION.columns.length + 3));
+    this.#progress(this.#asOf);
+    this.#next(latencyMs(this.#world.random), 'tick', () => this.#tick());
+  }
+
+  #tick(): void {
+    const { faults, scenario, random } = this.#world;
+    if (this.#source.isFailingToEvaluate()) return this.#fail('evaluation');
+    for (const kind of ['disconnect', 'cancelled', 'fell-behind'] as const) if (faults.strikes(kind)) return this.#fail(kind);
+    const frontier = this.#source.frontier();
+    if (frontier !== null && frontier <= this.#sentBelow) {
+      return this.#next(scenario.tickMs, 'tick', () => this.#tick());
+    }
+    const rows = this.#rowsUpTo(frontier);
+    const end = (): void => {
+      if (frontier === null) return this.#complete();
+      this.#sentBelow = frontier;
+      this.#progress(frontier);
+      this.#next(scenario.tickMs, 'tick', () => this.#tick());
+    };
+    const lateMs = faults.strikes('late-progress') ? random.between(1_000, 8_000) : 0;
+    return this.#send(rows, lateMs, end);
+  }
+
+  #rowsUpTo(frontier: bigint | null): readonly Change[] {
+    const { history, random, faults, scenario } = this.#world;
+    const rows: Change[] = [];
+    if (this.#owesSnapshot) {
+      this.#owesSnapshot = false;
+      const isConstant = scenario.input === 'constant';
+      const snapshot = [...history.relationBefore(isConstant ? null : this.#asOf + 1n)];
+      for (const [row, diff] of random.shuffled(snapshot)) rows.push({ time: this.#asOf, row, diff });
+      if (scenario.mode === 'upsert' && rows.length > 0 && faults.strikes('odd-snapshot')) {
+        // A snapshot in pieces: a row that the last piece takes back.
+        rows.unshift({ time: this.#asOf, row: '7\tzqpassing', diff: 1 });
+        rows.push({ time: this.#asOf, row: '7\tzqpassing', diff: -1 });
+      }
+    }
+    if (scenario.input === 'constant') return rows;
+    const later = history.between(this.#sentBelow, frontier);
+    for (const [, ofTime] of Map.groupBy(later, (change) => change.time)) rows.push(...random.shuffled(ofTime));
+    return rows;
+  }
+
+  /** In reads of a few rows; `end` comes behind the last. A connection may break between any two. */
+  #send(rows: readonly Change[], lateMs: number, end: () => void): void {
+    const { scenario, random, faults } = this.#world;
+    if (rows.length === 0) {
+      if (lateMs === 0) end();
+      else this.#next(lateMs, 'late progress', end);
+      return;
+    }
+    const size = random.between(1, scenario.rowsPerRead);
+    this.#rows(rows.slice(0, size));
+    if (this.#closed) return;
+    if (faults.strikes('disconnect')) return this.#fail('disconnect');
+    this.#next(random.below(4), 'rows', () => this.#send(rows.slice(size), lateMs, end));
+  }
+
+  #rows(rows: readonly Change[]): void {
+    this.#rowsSent += rows.length;
+    const { scenario, random, faults } = this.#world;
+    if (this.#stream === null) {
+      const chunk = chunkOf(rows, scenario.collidingHashes ? 0xc000_0001 : 0xffff_ffff, this.#request.keyColumns.length === 0);
+      this.#deliver({ kind: 'rows', chunk });
+      return;
+    }
+    const bytes = joined(rows.map(({ time, diff, row }) => rowMessage(time, diff, row)));
+    const cut = random.below(bytes.length + 1);
+    this.#stream.push(bytes.slice(0, cut));
+    if (faults.strikes('disconnect')) return this.#fail('disconnect');
+    this.#stream.push(bytes.slice(cut));
+  }
+
+  #progress(frontier: bigint): void {
+    this.#rowsSent++;
+    if (this.#stream === null) this.#deliver({ kind: 'progress', frontier: [frontier] });
+    else this.#stream.push(progressMessage(frontier, RELATION.columns.length));
+  }
+
+  #complete(): void {
+    if (this.#stream === null) this.#deliver({ kind: 'closed' });
+    else this.#stream.push(endMessages(this.#rowsSent));
+  }
+
+  #fail(kind: keyof typeof FAILURES): void {
+    const failure: Failure = FAILURES[kind];
+    this.#world.scheduler.note(`source fails: ${kind}`);
+    if (this.#stream === null) this.#deliver({ kind: 'failed', error: planned(failure.code) });
+    else if (failure.sqlState === '') this.#stream.disconnected('a planned fault');
+    else this.#stream.push(errorMessage(failure.sqlState, failure.text));
+    this.#closed = true;
+  }
+
+  #deliver(event: SourceEvent): void {
+    if (this.#closed) return;
+    if (event.kind === 'rows') this.#account(event.chunk);
+    this.#onEvent(event);
+  }
+
+  #account(chunk: RowChunk): void {
+    const bytes = chunkBytes(chunk);
+    if (bytes > this.#process.largestReadBytes) this.#process.largestReadBytes = bytes;
+    this.#process.holds(chunk, bytes);
+  }
+}

@@ -1,0 +1,75 @@
+/** Object storage: puts fail before or after storing, arrive late, and nothing is ever overwritten. */
+import type { ObjectStore, PutOutcome } from '../../src/sink/ports.ts';
+import { planned } from './faults.ts';
+import type { SinkProcess } from './sink-process.ts';
+import { type World, latencyMs, violate } from './world.ts';
+
+export class ObjectWorld {
+  readonly #world: World;
+  readonly objects = new Map<string, Uint8Array>();
+  /** What snapshot expiry removed, rightly. */
+  readonly expired = new Set<string>();
+  /** Every object that any metadata has ever referred to. */
+  readonly referred = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  store(location: string, bytes: Uint8Array): PutOutcome {
+    const known = this.objects.get(location);
+    if (known === undefined) {
+      this.objects.set(location, bytes);
+      return 'stored';
+    }
+    if (!Buffer.from(known).equals(bytes)) violate(this.#world, 'objects', `${location} is written twice with different bytes`);
+    return 'exists';
+  }
+
+  /** The port of one process. */
+  portFor(process: SinkProcess): ObjectStore {
+    const { faults, random, scheduler } = this.#world;
+    return {
+      put: (location, bytes) => {
+        const name = location.slice(location.lastIndexOf('/') + 1);
+        const slowMs = faults.strikes('put-slow') ? random.between(500, 20_000) : 0;
+        const arriveMs = latencyMs(random) + slowMs;
+        if (faults.strikes('put-fails-before')) return process.ask(`put ${name} lost`, arriveMs, () => fail('storage-unreachable'));
+        if (faults.strikes('put-throttled')) return process.ask(`put ${name} throttled`, arriveMs, () => fail('storage-unavailable'));
+        if (faults.strikes('put-credentials-expired')) {
+          return process.ask(`put ${name} expired`, arriveMs, () => fail('storage-credentials-expired'));
+        }
+        if (faults.strikes('put-forbidden')) {
+          this.#world.causes.add('put-forbidden');
+          return process.ask(`put ${name} forbidden`, arriveMs, () => fail('storage-forbidden'));
+        }
+        if (faults.strikes('put-lands-late')) {
+          return process.request(`put ${name} delayed`, arriveMs, 1, () => {
+            scheduler.at(random.between(10, 5_000), `put ${name} lands late`, () => this.store(location, bytes));
+            return fail('storage-unavailable');
+          });
+        }
+        const failsAfter = faults.strikes('put-fails-after');
+        return process.request(`put ${name}`, arriveMs, 1, () => {
+          const outcome = this.store(location, bytes);
+          return failsAfter ? fail('storage-unavailable') : outcome;
+        });
+      },
+      get: (location) => {
+        const isLost = faults.strikes('get-fails');
+        return process.ask('get', latencyMs(random), () => {
+          if (isLost) return fail('storage-unavailable');
+          return this.objects.get(location) ?? fail('storage-object-missing');
+        });
+      },
+      delete: (location) => process.request('delete', latencyMs(random), 1, () => {
+        this.objects.delete(location);
+        if (this.referred.has(location)) violate(this.#world, 'objects', `the sink deleted ${location}, which a snapshot refers to`);
+      }),
+    };
+  }
+}
+
+function fail(code: Parameters<typeof planned>[0]): never {
+  throw planned(code);
+}
