@@ -28,6 +28,9 @@ interface Rule {
   readonly says: string;
 }
 
+/** Materialize's own sink words it like this; people search for the words. */
+const COMPACTED = 'input compacted past resume upper (the AS OF of the SUBSCRIBE is no longer readable)';
+
 /** A rule holds when every condition that it gives holds. */
 const RULES: readonly Rule[] = [
   // Who may come in. An app password that expires mid-way ends the session; whether it is refused shows at login.
@@ -40,9 +43,9 @@ const RULES: readonly Rule[] = [
   { code: 'permission-denied', message: /^permission denied for /i, says: 'the role lacks a privilege' },
   // History. Newer versions say 22000, older ones XX000 with the time.
   { code: 'history-compacted', message: /could not find a valid timestamp for the query/i,
-    says: 'the AS OF of the SUBSCRIBE is no longer readable' },
+    says: COMPACTED },
   { code: 'history-compacted', message: /Timestamp \(.*\) is not valid for all inputs/is,
-    says: 'the AS OF of the SUBSCRIBE is no longer readable' },
+    says: COMPACTED },
   // Replicas and clusters, before relations: both kinds of message say "was dropped" and "does not exist".
   { code: 'cluster-without-replicas', message: /has no replicas available/i, says: 'the cluster has no replica' },
   { code: 'cluster-without-replicas', message: /target replica failed or was dropped/i,
