@@ -151,12 +151,9 @@ async function walkThrough(connection: Connection, readAs: Readonly<Record<strin
   try {
     const content = new Map<number, string>();
     const until = Date.now() + RUN_MS;
-    let changes = 0;
     let last = 0n;
     for (let round = 0; Date.now() < until; round++) {
-      const made = change(standIn, relation, content, round);
-      changes += made.count;
-      last = made.time + 1n;
+      last = change(standIn, relation, content, round) + 1n;
       await sleep(400);
     }
     for (const name of ['orders_sink', 'order_changes_sink']) {
@@ -170,17 +167,35 @@ async function walkThrough(connection: Connection, readAs: Readonly<Record<strin
     await reader.close();
     if (orders.kind === 'error' || log.kind === 'error') throw new Error(JSON.stringify([orders, log]));
     expect(sortedTexts(orders.lines.map(exactJson))).toEqual(sortedTexts([...content].map(([id, state]) => ({ id, state }))));
-    expect(log.lines).toHaveLength(changes);
+    // What had changed before the sink's snapshot is in the log only as its sum, so the log is judged by its sum too.
+    expect(fold(log.lines.map(exactJson) as readonly LogRow[])).toEqual(sortedTexts([...content].map(([id, state]) => ({ id, state }))));
+    expect(log.lines.length).toBeGreaterThan(content.size);
   } finally {
     await sink.stop();
     await standIn.close();
   }
 }
 
-/** A round of an insert, an update and a delete. */
+interface LogRow {
+  readonly id: number;
+  readonly state: string;
+  readonly _mz_diff: number;
+}
+
+/** Rows whose diffs add up to one, as sorted texts. */
+function fold(log: readonly LogRow[]): readonly string[] {
+  const sums = new Map<string, number>();
+  for (const { id, state, _mz_diff: diff } of log) {
+    const [text = ''] = sortedTexts([{ id, state }]);
+    sums.set(text, (sums.get(text) ?? 0) + diff);
+  }
+  return [...sums].flatMap(([text, sum]) => Array<string>(sum).fill(text)).sort((a, b) => (a < b ? -1 : 1));
+}
+
+/** A round of an insert, an update and a delete; returns its time. */
 function change(
   standIn: MaterializeStandIn, relation: ReturnType<MaterializeStandIn['createRelation']>, content: Map<number, string>, round: number,
-): { readonly count: number; readonly time: bigint } {
+): bigint {
   const wanted = new Map<number, string | null>([[round, 'new'], [round - 3, 'paid'], [round - 9, null]]);
   const changes = [...wanted].flatMap(([id, state]) => {
     const before = content.get(id);
@@ -193,7 +208,7 @@ function change(
   const time = standIn.writeTime();
   standIn.apply(relation, time, changes);
   standIn.advance(time + 1n);
-  return { count: changes.length, time };
+  return time;
 }
 
 const readAsRoot = (credential: string, catalogUrl: string): Readonly<Record<string, string>> => ({
