@@ -16,10 +16,17 @@ import { type Step, end, fail, stay } from './ending.ts';
 import type { CommitOutcome, LoadOutcome } from './ports.ts';
 import type { Committing, SinkState } from './state.ts';
 
+/**
+ * A commit that the catalog calls invalid is built again on the table as it is then. A write to another branch between
+ * our look and our post takes the sequence number that we chose, and catalogs answer 400 to that, not 409, although
+ * main is where it was. What is invalid for another reason stays so, and halts after these few tries.
+ */
+const REFUSALS_MAX = 3;
+
 /** Moves the waiting batch up; the caller has made sure that there is one and that no other is on its way. */
 export function beginCommit(state: SinkState): Step {
   invariant(state.committing === null && state.ready !== null, 'one commit at a time, of a batch that is written');
-  const committing: Committing = { written: state.ready, attempt: 1, step: 'loading', base: null };
+  const committing: Committing = { written: state.ready, attempt: 1, refusals: 0, step: 'loading', base: null };
   return stay({ ...state, ready: null, committing }, { kind: 'load-table', epoch: state.epoch, purpose: 'commit' });
 }
 
@@ -71,6 +78,10 @@ export function onCommitAnswer(state: SinkState, outcome: CommitOutcome, inputs:
       return again(state, committing, inputs, 'unknown', outcome.message, 0);
     case 'refused':
       // Even a definite refusal of this request says nothing of earlier ones; files stay for orphan clean-up.
+      if (outcome.error.code === 'commit-refused' && committing.refusals + 1 < REFUSALS_MAX) {
+        const refused = { ...committing, refusals: committing.refusals + 1 };
+        return again(state, refused, inputs, outcome.error.code, outcome.error.message, 0);
+      }
       if (outcome.error.disposition === 'halt') return fail(state, outcome.error, inputs);
       return again(state, committing, inputs, outcome.error.code, outcome.error.message, outcome.error.detail.retryAfterMs ?? 0);
   }

@@ -6,7 +6,7 @@
 import type { RowChunk } from '../../src/batch/row-chunk.ts';
 import { consolidate } from '../../src/batch/consolidate.ts';
 import { rowStart } from '../../src/batch/stash.ts';
-import { SinkError } from '../../src/errors.ts';
+import { SinkError, asSinkError } from '../../src/errors.ts';
 import { applyUpdates } from '../../src/iceberg/apply-update.ts';
 import { type JsonObject, formatJson, parseJson } from '../../src/iceberg/json.ts';
 import { parseTableMetadata, requirementToJson, updateToJson } from '../../src/iceberg/metadata-json.ts';
@@ -88,7 +88,11 @@ export class MemoryCatalog implements Catalog {
       const failed = checkRequirement(this.#metadata, requirementToJson(requirement));
       if (failed !== null) return { kind: 'conflict', message: failed };
     }
-    this.edit(updates.map(updateToJson));
+    try {
+      this.edit(updates.map(updateToJson));
+    } catch (thrown) {
+      return { kind: 'refused', error: asSinkError(thrown, 'commit-refused', 'applying') };
+    }
     return fault === 'lost-after' ? { kind: 'unknown', message: 'reset after it was applied' } : { kind: 'committed' };
   }
 

@@ -1,6 +1,7 @@
 /** Machine and driver together on a world in memory: spans, resume, lost answers, draining, stopping. */
 import { describe, expect, test } from 'vitest';
 import { SinkError } from '../../../src/errors.ts';
+import { updateToJson } from '../../../src/iceberg/metadata-json.ts';
 import { type RunningSink, runSink } from '../../../src/sink/driver.ts';
 import type { SinkSettings } from '../../../src/sink/effects.ts';
 import { type MemoryWorld, memoryWorld, settled } from '../../doubles/memory-world.ts';
@@ -199,6 +200,38 @@ describe('GIVEN an answer that does not come', () => {
     expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
     expect([...world.store.objects.keys()].filter((path) => path.includes('-00001-data-'))).toHaveLength(1);
     expect([...world.store.objects.keys()].filter((path) => /snap-.*-00001\.avro$/.test(path))).toHaveLength(4);
+  });
+});
+
+describe('GIVEN a commit that the catalog calls invalid', () => {
+  test('WHEN a write to another branch took its sequence number THEN it is built again and sent', async () => {
+    const { world, sink } = await started();
+    const { snapshots } = world.catalog.table().metadata;
+    const load = world.catalog.loadTable.bind(world.catalog);
+    world.catalog.loadTable = async () => {
+      const outcome = await load();
+      world.catalog.loadTable = load;
+      const snapshot = { ...snapshots[0]!, snapshotId: 5n, parentSnapshotId: snapshots[0]!.snapshotId, sequenceNumber: 2n };
+      world.catalog.edit([
+        updateToJson({ action: 'add-snapshot', snapshot }),
+        updateToJson({ action: 'set-snapshot-ref', ref: 'audit', snapshotId: 5n, type: 'branch' }),
+      ]);
+      return outcome;
+    };
+    world.source.rows(insert('3\tc', 1_500n));
+    world.source.progress(3_000n);
+    await world.clock.advance(10_000);
+    expect(sink.state().phase).toBe('running');
+    expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
+  });
+
+  test('WHEN it stays invalid THEN the sink halts and says so', async () => {
+    const { world, sink } = await started();
+    world.catalog.commit = async () => ({ kind: 'refused', error: new SinkError('commit-refused', 'planned') });
+    world.source.rows(insert('3\tc', 1_500n));
+    world.source.progress(3_000n);
+    await world.clock.advance(60_000);
+    expect(await sink.done).toMatchObject({ reason: 'halted', error: { code: 'commit-refused' } });
   });
 });
 
