@@ -69,6 +69,7 @@ export class Incarnation {
       groupBytesMax: limits.groupBytesMax,
       onFacts: (facts) => this.#dispatch({ kind: 'stash', epoch, facts }),
       onRelief: () => this.#balance(),
+      onFailure: (thrown) => this.#fail('write', thrown),
     });
   }
 

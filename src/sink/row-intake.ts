@@ -24,6 +24,8 @@ export interface IntakeOptions {
   readonly onFacts: (facts: StashFacts) => void;
   /** Called whenever rows have left memory for disk. */
   readonly onRelief: () => void;
+  /** A spill failed and rows are lost. Said at once: a source paused for want of room brings no seal that would find out. */
+  readonly onFailure: (thrown: unknown) => void;
 }
 
 interface SealedSpan {
@@ -107,7 +109,7 @@ export class RowIntake {
       }
     });
     // A failed spill loses rows, so everything that waits for it fails with it; see `settled`.
-    this.#spilling.catch(() => undefined);
+    this.#spilling.catch((thrown: unknown) => this.#options.onFailure(thrown));
   }
 
   async #spillChunk(chunk: RowChunk, prefix: string, level: number): Promise<void> {

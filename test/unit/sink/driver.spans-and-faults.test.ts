@@ -203,6 +203,33 @@ describe('GIVEN an answer that does not come', () => {
   });
 });
 
+describe('GIVEN a disk that fails while the source waits for it', () => {
+  test('THEN the sink starts over at once instead of waiting for progress that a paused source never brings', async () => {
+    const world = memoryWorld();
+    const { openSpill } = world.ports;
+    let isFull = true;
+    const ports = {
+      ...world.ports,
+      openSpill: (name: string) => {
+        const spill = openSpill(name);
+        const append = spill.append.bind(spill);
+        spill.append = (partition, chunk) =>
+          (isFull ? Promise.reject(new SinkError('spill-failed', 'planned')) : append(partition, chunk));
+        return spill;
+      },
+    };
+    const sink = runSink(settings({ snapshot: false }), ports, TINY);
+    await settled();
+    world.source.progress(1_000n);
+    for (let i = 0; i < 20; i++) world.source.rows(insert(`${i}\tv${i}`, 1_500n));
+    await settled();
+    expect(sink.state()).toMatchObject({ phase: 'backing-off', lastError: { code: 'spill-failed' } });
+    isFull = false;
+    await world.clock.advance(1_000);
+    expect(world.source.requests).toHaveLength(2);
+  });
+});
+
 describe('GIVEN a commit that the catalog calls invalid', () => {
   test('WHEN a write to another branch took its sequence number THEN it is built again and sent', async () => {
     const { world, sink } = await started();
