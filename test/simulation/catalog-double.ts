@@ -20,7 +20,8 @@ export interface Author {
 
 export interface CatalogObserver {
   onCommitRequest(process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[]): void;
-  onLoad(process: SinkProcess): void;
+  /** `metadata`: what the process is going to see. */
+  onLoad(process: SinkProcess, metadata: TableMetadata | null): void;
   /** After main moved, or after the table came, went or was replaced. */
   onChange(before: TableMetadata | null, after: TableMetadata | null, author: Author): void;
 }
@@ -107,7 +108,7 @@ export class CatalogWorld {
         }
         // Seen when it arrives, delivered later: the answer is as old as its way back.
         return process.request('load', delay(), 1 + slowMs, () => {
-          for (const observer of this.observers) observer.onLoad(process);
+          for (const observer of this.observers) observer.onLoad(process, this.metadata);
           return this.metadata === null ? { kind: 'missing' } : { kind: 'loaded', table: this.#loaded() };
         });
       },
@@ -117,6 +118,7 @@ export class CatalogWorld {
         return process.request('create', delay(), 1, () => {
           const table = this.create(request);
           if (failsAfter) return fail('catalog-unavailable');
+          if (table !== null) for (const observer of this.observers) observer.onLoad(process, table.metadata);
           return table === null ? { kind: 'exists' } : { kind: 'created', table };
         });
       },

@@ -125,27 +125,21 @@ export class Rivals {
     this.#commit(now, head, snapshotId, { operation: 'replace' }, manifests, known);
   }
 
-  /** Removes all but the newest snapshots of main, and the files that only those had. */
+  /**
+   * Removes main's snapshots but for the newest, and the files that only those had. Snapshots that a rollback put out of
+   * sight stay: real expiry keeps everything for days, and only a batch whose commit landed, was rolled back and expired
+   * while it is still being retried could miss their files (RESULTS.md, "Known limits").
+   */
   #expire(metadata: TableMetadata, keep: number): void {
     const { store, world } = this.#options;
-    const kept = new Set<bigint>(Object.values(metadata.refs).map((ref) => ref.snapshotId));
-    let next = headOf(metadata);
-    for (let left = keep; next !== null && left > 0; left--) {
-      kept.add(next.snapshotId);
-      const { parentSnapshotId } = next;
-      next = metadata.snapshots.find((snapshot) => snapshot.snapshotId === parentSnapshotId) ?? null;
-    }
-    const snapshots = metadata.snapshots.filter((snapshot) => kept.has(snapshot.snapshotId));
-    if (snapshots.length === metadata.snapshots.length) return;
+    const referred = new Set<bigint>(Object.values(metadata.refs).map((ref) => ref.snapshotId));
+    const expired = mainAncestry(metadata).slice(keep).filter((snapshot) => !referred.has(snapshot.snapshotId));
+    if (expired.length === 0) return;
     world.causes.add('expiry');
+    const snapshots = metadata.snapshots.filter((snapshot) => !expired.includes(snapshot));
     const needed = new Set(snapshots.flatMap((snapshot) => this.#objectsOf(snapshot)));
-    for (const snapshot of metadata.snapshots) {
-      if (kept.has(snapshot.snapshotId)) continue;
-      for (const path of this.#objectsOf(snapshot)) {
-        if (needed.has(path)) continue;
-        store.objects.delete(path);
-        store.expired.add(path);
-      }
+    for (const path of expired.flatMap((snapshot) => this.#objectsOf(snapshot))) {
+      if (!needed.has(path)) store.objects.delete(path);
     }
     this.#change({ ...metadata, snapshots });
   }
@@ -288,6 +282,16 @@ export class Rivals {
 export function headOf(metadata: TableMetadata): Snapshot | null {
   const id = metadata.refs['main']?.snapshotId;
   return metadata.snapshots.find((snapshot) => snapshot.snapshotId === id) ?? null;
+}
+
+function mainAncestry(metadata: TableMetadata): readonly Snapshot[] {
+  const ancestry: Snapshot[] = [];
+  for (let next = headOf(metadata); next !== null;) {
+    ancestry.push(next);
+    const { parentSnapshotId } = next;
+    next = metadata.snapshots.find((snapshot) => snapshot.snapshotId === parentSnapshotId) ?? null;
+  }
+  return ancestry;
 }
 
 function withMain(metadata: TableMetadata, snapshotId: bigint): TableMetadata {

@@ -78,10 +78,12 @@ export function quietFromMs(scenario: Scenario): number {
 
 export function scenarioOf(seed: number): Scenario {
   const random = createRandom(seed).stream('scenario');
-  const durationMs = random.pick([3_000, 6_000, 12_000]);
-  const isTiny = random.chance(0.25);
+  // Some go on for long enough that manifests are merged.
+  const isLong = random.chance(0.006);
+  const durationMs = isLong ? 40_000 : random.pick([3_000, 6_000, 12_000]);
+  const isTiny = !isLong && random.chance(0.25);
   const mode = random.chance(0.7) ? 'upsert' : 'append';
-  const input = random.chance(0.75) ? 'endless' : random.chance(0.8) ? 'finite' : 'constant';
+  const input = isLong || random.chance(0.75) ? 'endless' : random.chance(0.8) ? 'finite' : 'constant';
   const wire = random.chance(0.15);
   return {
     seed,
@@ -93,19 +95,19 @@ export function scenarioOf(seed: number): Scenario {
     history: {
       durationMs,
       initialRows: random.chance(0.2) ? 0 : random.between(1, 12),
-      steps: random.between(2, 14),
+      steps: isLong ? 160 : random.between(2, 14),
       keys: random.pick([2, 5, 12, 40]),
       hugeChanges: isTiny || random.chance(0.1) ? random.between(20, 80) : 0,
       longestValue: random.pick([4, 60]),
-      idleShare: random.chance(0.3) ? 0.6 : 0,
+      idleShare: !isLong && random.chance(0.3) ? 0.6 : 0,
     },
-    tickMs: random.pick([250, 500, 1_000]),
+    tickMs: isLong ? 250 : random.pick([250, 500, 1_000]),
     rowsPerRead: random.pick([3, 10, 40]),
     retainMs: random.chance(0.15) ? random.between(500, 10_000) : null,
     evaluationErrors: random.chance(0.1) ? [windowIn(random, durationMs)] : [],
     rates: drawRates(random),
-    events: drawEvents(random, durationMs),
-    commitIntervalMs: random.pick([200, 1_000, 2_500]),
+    events: drawEvents(random, durationMs, isLong),
+    commitIntervalMs: isLong ? 200 : random.pick([200, 1_000, 2_500]),
     heartbeatIntervalMs: random.pick([1_500, 60_000]),
     stopGraceMs: random.pick([200, 5_000]),
     budgetBytes: isTiny ? random.between(1_200, 4_000) : 1 << 24,
@@ -128,11 +130,11 @@ function drawRates(random: Random): Scenario['rates'] {
   return rates;
 }
 
-function drawEvents(random: Random, durationMs: number): readonly PlannedEvent[] {
+function drawEvents(random: Random, durationMs: number, isGentle: boolean): readonly PlannedEvent[] {
   const events: PlannedEvent[] = [];
   const count = random.pick([0, 1, 2, 3, 5]);
   for (let index = 0; index < count; index++) {
-    const kind = random.chance(0.85) ? random.pick(GENTLE_EVENTS) : random.pick([...HALTING_EVENTS]);
+    const kind = isGentle || random.chance(0.85) ? random.pick(GENTLE_EVENTS) : random.pick([...HALTING_EVENTS]);
     events.push({ atMs: random.below(durationMs), kind, amount: random.below(1_000) });
   }
   return events.sort((a, b) => a.atMs - b.atMs);

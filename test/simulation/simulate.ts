@@ -61,7 +61,7 @@ class Simulation {
   readonly #events = new Map<EventKind, number>();
   #restartsLeft = 4;
   #startsPending = 0;
-  #version = 1n;
+  #version = 10n;
   #kills = 0;
   #isQuiet = false;
 

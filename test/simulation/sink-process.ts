@@ -6,6 +6,7 @@ import { type RunningSink, type SinkEnd, memoryLimits, runSink } from '../../src
 import type { SinkPorts } from '../../src/sink/driver.ts';
 import type { SinkSettings } from '../../src/sink/effects.ts';
 import type { RowChunk } from '../../src/batch/row-chunk.ts';
+import type { TableMetadata } from '../../src/iceberg/metadata.ts';
 import { asSinkError } from '../../src/errors.ts';
 import { type Random, createRandom } from './random.ts';
 import { EPOCH_MS, type World, violate } from './world.ts';
@@ -35,6 +36,9 @@ export class SinkProcess {
   heldBytes = 0;
   spillGeneration = 0;
   largestReadBytes = 0;
+  /** The table as the process saw it last, and as it was when the files of now were planned. */
+  seen: TableMetadata | null = null;
+  plannedFor: TableMetadata | null = null;
   readonly #name: string;
 
   constructor(world: World, id: number, version: bigint) {

@@ -10,6 +10,7 @@ export function openSpill(process: SinkProcess): SpillStore {
   const partitions = new Map<string, RowChunk[]>();
   const generation = ++process.spillGeneration;
   process.heldBytes = 0;
+  process.plannedFor = process.seen;
   const counts = (): boolean => process.spillGeneration === generation;
   return {
     async append(partition, chunk) {

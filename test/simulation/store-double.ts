@@ -7,8 +7,6 @@ import { type World, latencyMs, violate } from './world.ts';
 export class ObjectWorld {
   readonly #world: World;
   readonly objects = new Map<string, Uint8Array>();
-  /** What snapshot expiry removed, rightly. */
-  readonly expired = new Set<string>();
   /** Every object that any metadata has ever referred to. */
   readonly referred = new Set<string>();
 
