@@ -10,6 +10,8 @@ export class Faults {
   readonly counts = new Map<FaultKind, number>();
   /** Off once the time of faults is over. */
   active = true;
+  /** True once anything out of the ordinary has happened in this run; others set it as well. */
+  disturbed = false;
 
   constructor(rates: Scenario['rates'], random: Random) {
     this.#rates = rates;
@@ -25,6 +27,7 @@ export class Faults {
       this.#streams.set(kind, stream);
     }
     if (!stream.chance(rate)) return false;
+    this.disturbed = true;
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
     return true;
   }

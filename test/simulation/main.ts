@@ -3,7 +3,7 @@
  * Ends with code 1 at the first failing seed, after having made it smaller and printed how to play it again.
  */
 import { parseArgs } from 'node:util';
-import './redirect-avro.ts';
+import './redirect-modules.ts';
 
 const { values } = parseArgs({
   options: {

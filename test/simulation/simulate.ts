@@ -217,6 +217,7 @@ class Simulation {
   // --- What the scenario planned ----------------------------------------------------------------------
 
   #play(event: PlannedEvent): void {
+    this.#world.faults.disturbed = true;
     if (this.#rivals.act(event)) {
       this.#count(event.kind);
       return;
@@ -240,7 +241,7 @@ class Simulation {
         process.frozenUntilMs = scheduler.nowMs + event.amount * 5;
         return undefined;
       case 'clock-jump':
-        process.clockOffsetMs += (event.amount - 500) * 100;
+        process.clockOffsetMs += (event.amount - 500) * 400;
         return undefined;
       case 'second-copy':
         return this.#startLater(1, process.version);

@@ -68,9 +68,17 @@ export class SourceWorld {
   }
 
   chooseAsOf(): bigint {
-    const asOf = this.#isConstant ? LAST_TIME : this.nowTime - 1n;
+    const asOf = this.#isConstant ? LAST_TIME : this.atChange(this.nowTime - 1n, 0n);
     this.grantedAsOfs.add(asOf);
     return asOf;
+  }
+
+  /** Now and then the time of a change instead: what is at the very edge of a span is what gets lost or doubled. */
+  atChange(time: bigint, above: bigint): bigint {
+    const { random, history } = this.world;
+    if (!random.chance(0.4)) return time;
+    const last = history.between(above + 1n, time + 1n).at(-1);
+    return last === undefined || last.time < this.since() ? time : last.time;
   }
 
   isFailingToEvaluate(): boolean {
@@ -175,7 +183,8 @@ class Session {
     const { faults, scenario, random } = this.#world;
     if (this.#source.isFailingToEvaluate()) return this.#fail('evaluation');
     for (const kind of ['disconnect', 'cancelled', 'fell-behind'] as const) if (faults.strikes(kind)) return this.#fail(kind);
-    const frontier = this.#source.frontier();
+    const known = this.#source.frontier();
+    const frontier = known === null ? null : this.#source.atChange(known, this.#sentBelow);
     if (frontier !== null && frontier <= this.#sentBelow) {
       return this.#next(scenario.tickMs, 'tick', () => this.#tick());
     }
@@ -252,6 +261,7 @@ class Session {
   }
 
   #fail(kind: keyof typeof FAILURES): void {
+    this.#world.faults.disturbed = true;
     const failure: Failure = FAILURES[kind];
     this.#world.scheduler.note(`source fails: ${kind}`);
     if (this.#stream === null) this.#deliver({ kind: 'failed', error: planned(failure.code) });

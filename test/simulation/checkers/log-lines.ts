@@ -1,4 +1,7 @@
-/** No row value in a log line: values are marked `zq`. */
+/**
+ * What the log tells: no row value is in a line (values are marked `zq`), and as long as nothing out of the ordinary
+ * has happened the sink does not start over. Many a bug does no harm because a restart mends it.
+ */
 import type { Log } from '../../../src/sink/ports.ts';
 import type { SinkProcess } from '../sink-process.ts';
 import { violate } from '../world.ts';
@@ -7,6 +10,9 @@ export function watchedLog(process: SinkProcess): Log {
   return {
     write: (_level, event, fields) => {
       process.world.scheduler.note(`p${process.id} log ${event} ${String(fields['code'] ?? fields['cause'] ?? fields['frontier'] ?? '')}`);
+      if (event === 'restarting' && !process.world.faults.disturbed) {
+        violate(process.world, 'calm', `p${process.id} starts over in a calm world: ${String(fields['code'])} ${String(fields['message'])}`);
+      }
       for (const field of Object.values(fields)) {
         if (typeof field === 'string' && field.includes('zq')) violate(process.world, 'log', `${event} shows a row value`);
       }
