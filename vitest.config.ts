@@ -13,6 +13,7 @@ export default defineConfig({
       project('unit', 10_000),
       project('property', 60_000),
       project('contract', 60_000),
+      project('simulation', 120_000),
       project('e2e', 180_000),
       project('interop', 600_000),
     ],

@@ -45,6 +45,13 @@ export function addTo(counts: Map<string, number>, row: string, diff: number): v
   else counts.set(row, sum);
 }
 
+const LARGEST_LONG = 0x7fff_ffff_ffff_ffffn;
+
+/** A change as a row of a change log: a diff of n is n rows of diff 1, and the column of times ends at the largest long. */
+export function addChange(rows: Map<string, number>, { time, row, diff }: Change): void {
+  addTo(rows, `${diff < 0 ? -1 : 1}@${time > LARGEST_LONG ? LARGEST_LONG : time} ${row}`, Math.abs(diff));
+}
+
 export function keyOf(row: string): string {
   const tab = row.indexOf('\t');
   return tab < 0 ? row : row.slice(0, tab);

@@ -1,6 +1,9 @@
 /**
- * The simulator's command line: `node test/simulation/main.ts --seeds N --from S [--trace] [--bytes]`.
+ * The simulator's command line: `node test/simulation/main.ts --seeds N --from S [--trace]`.
  * Ends with code 1 at the first failing seed, after having made it smaller and printed how to play it again.
+ *
+ * --bytes: real Parquet and Avro in every seed. --once: without the second run that must give the same trace. --quick:
+ * without making failures smaller. --keep-going: past failures. --keep: write the smaller scenario into seeds.json.
  */
 import { parseArgs } from 'node:util';
 import './redirect-modules.ts';
@@ -14,6 +17,7 @@ const { values } = parseArgs({
     once: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     'keep-going': { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
   },
 });
 
@@ -27,4 +31,5 @@ process.exitCode = await runSeeds({
   once: values.once,
   minimise: !values.quick,
   keepGoing: values['keep-going'],
+  keep: values.keep,
 });

@@ -9,7 +9,7 @@ import { type ManifestFile, writeManifestList } from '../../src/snapshot/manifes
 import { type ManifestEntry, writeManifest } from '../../src/snapshot/manifest.ts';
 import type { Author, CatalogWorld } from './catalog-double.ts';
 import type { Known, TableChecker } from './checkers/table.ts';
-import type { EventKind, PlannedEvent } from './scenario.ts';
+import type { RivalEventKind } from './scenario.ts';
 import { type SourceWorld } from './source-double.ts';
 import type { ObjectWorld } from './store-double.ts';
 import { type LiveFile, liveFiles, readManifests } from './table-reader.ts';
@@ -36,16 +36,13 @@ export class Rivals {
     this.#options = options;
   }
 
-  /** False when the kind is none of a rival's. Does nothing where the table gives no occasion for it. */
-  act(event: PlannedEvent): boolean {
-    const { catalog } = this.#options;
-    const action = this.#actions[event.kind];
-    if (action === undefined) return false;
-    if (catalog.metadata !== null) action(catalog.metadata, event.amount);
-    return true;
+  /** Does nothing where the table gives no occasion for it. */
+  act(kind: RivalEventKind, amount: number): void {
+    const { metadata } = this.#options.catalog;
+    if (metadata !== null) this.#actions[kind](metadata, amount);
   }
 
-  readonly #actions: Partial<Record<EventKind, (metadata: TableMetadata, amount: number) => void>> = {
+  readonly #actions: Readonly<Record<RivalEventKind, (metadata: TableMetadata, amount: number) => void>> = {
     'compaction': (metadata, amount) => this.#compact(metadata, amount),
     'expiry': (metadata, amount) => this.#expire(metadata, 1 + (amount % 3)),
     'rollback': (metadata, amount) => this.#rollBack(metadata, 1 + (amount % 2)),
@@ -200,11 +197,11 @@ export class Rivals {
     this.#change({ ...metadata, partitionSpecs: [...metadata.partitionSpecs, { specId, fields: [field] }], defaultSpecId: specId });
   }
 
-  #forgeFrontier(metadata: TableMetadata, cause: EventKind, by: bigint): void {
+  #forgeFrontier(metadata: TableMetadata, cause: RivalEventKind, by: bigint): void {
     this.#forge(metadata, cause, (known) => (known.upper === null ? known : { ...known, upper: known.upper + by }));
   }
 
-  #forge(metadata: TableMetadata, cause: EventKind, change: (progress: NonNullable<Known['progress']>) => NonNullable<Known['progress']>): void {
+  #forge(metadata: TableMetadata, cause: RivalEventKind, change: (progress: NonNullable<Known['progress']>) => NonNullable<Known['progress']>): void {
     const progress = this.#options.checker.known(metadata, headOf(metadata)?.snapshotId ?? null)?.progress ?? null;
     if (progress === null) return;
     const forged = change(progress);
@@ -218,7 +215,7 @@ export class Rivals {
 
   /** A snapshot on top of main that carries everything and adds some rows. */
   #append(
-    metadata: TableMetadata, cause: EventKind, summary: Readonly<Record<string, string>>, progress: Known['progress'],
+    metadata: TableMetadata, cause: RivalEventKind, summary: Readonly<Record<string, string>>, progress: Known['progress'],
     added: readonly (readonly [string, number])[],
   ): void {
     const { world, checker, store } = this.#options;

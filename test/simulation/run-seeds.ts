@@ -1,5 +1,6 @@
 /** Runs seeds one after the other, each twice, and reports. */
 import { execFileSync } from 'node:child_process';
+import { keep, keptSeeds } from './kept-seeds.ts';
 import { minimised } from './minimise.ts';
 import { type Scenario, scenarioOf } from './scenario.ts';
 import { type RunResult, simulate } from './simulate.ts';
@@ -15,6 +16,8 @@ export interface RunOptions {
   readonly once: boolean;
   readonly minimise: boolean;
   readonly keepGoing: boolean;
+  /** Whether a failure goes into seeds.json. */
+  readonly keep: boolean;
 }
 
 /** The exit code. */
@@ -23,7 +26,7 @@ export async function runSeeds(options: RunOptions): Promise<number> {
   process.on('unhandledRejection', (reason) => unhandled.push(reason instanceof Error ? reason.stack ?? reason.message : String(reason)));
   const tally = createTally();
   const startedMs = performance.now();
-  let failures = 0;
+  let failures = await replayKept(options, unhandled);
   for (let seed = options.from; seed < options.from + options.seeds; seed++) {
     const scenario: Scenario = options.bytes ? { ...scenarioOf(seed), fidelity: 'bytes' } : scenarioOf(seed);
     const failure = await failureOf(scenario, options, unhandled, (result) => tally.add(result));
@@ -34,6 +37,18 @@ export async function runSeeds(options: RunOptions): Promise<number> {
   }
   console.log(tallyText(tally, (performance.now() - startedMs) / 1000));
   return failures === 0 ? 0 : 1;
+}
+
+/** How many of the failures of the past fail again. */
+async function replayKept(options: RunOptions, unhandled: string[]): Promise<number> {
+  let failures = 0;
+  for (const { scenario, showed } of keptSeeds()) {
+    const failure = await failureOf(scenario, { ...options, trace: false }, unhandled, () => undefined);
+    if (failure === null) continue;
+    failures++;
+    console.log(`seed ${scenario.seed} fails: ${failure} (kept: ${showed})`);
+  }
+  return failures;
 }
 
 async function failureOf(
@@ -56,6 +71,7 @@ async function report(scenario: Scenario, failure: string, options: RunOptions):
   console.log(`commit ${commitText()}; play it again with --from ${scenario.seed} --seeds 1 --trace`);
   if (!options.minimise) return;
   const small = await minimised(scenario, failure);
+  if (options.keep) keep({ scenario: small, showed: failure, commit: commitText() });
   console.log(`made smaller:\n${JSON.stringify(small, null, 2)}`);
   const { trace } = await simulate(small, true);
   for (const line of trace.slice(-80)) console.log(line);

@@ -20,14 +20,25 @@ export type FaultKind = (typeof FAULT_KINDS)[number];
 const HALTING_FAULTS: readonly FaultKind[] = ['put-forbidden', 'commit-forbidden', 'load-unauthorized'];
 const PASSING_FAULTS = FAULT_KINDS.filter((kind) => !HALTING_FAULTS.includes(kind));
 
-export const EVENT_KINDS = [
+const PROCESS_EVENT_KINDS = [
   'kill', 'kill-at-call', 'stop', 'freeze', 'clock-jump', 'second-copy', 'newer-version', 'older-version',
+] as const;
+
+const RIVAL_EVENT_KINDS = [
   'compaction', 'expiry', 'property-change', 'branch-write',
   'rollback', 'schema-change', 'spec-change', 'forged-version', 'forged-below', 'forged-inside', 'forged-beyond', 'forged-partial',
   'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
 ] as const;
 
-export type EventKind = (typeof EVENT_KINDS)[number];
+export const EVENT_KINDS = [...PROCESS_EVENT_KINDS, ...RIVAL_EVENT_KINDS] as const;
+
+export type ProcessEventKind = (typeof PROCESS_EVENT_KINDS)[number];
+export type RivalEventKind = (typeof RIVAL_EVENT_KINDS)[number];
+export type EventKind = ProcessEventKind | RivalEventKind;
+
+export function isRivalEvent(kind: EventKind): kind is RivalEventKind {
+  return RIVAL_EVENT_KINDS.some((rival) => rival === kind);
+}
 
 /** Ends in a halt, or may: drawn less often, or seeds would hardly get anywhere. */
 const HALTING_EVENTS: ReadonlySet<EventKind> = new Set<EventKind>([
@@ -87,7 +98,7 @@ export function scenarioOf(seed: number): Scenario {
   const wire = random.chance(0.15);
   return {
     seed,
-    fidelity: random.chance(0.05) ? 'bytes' : 'memory',
+    fidelity: random.chance(0.02) ? 'bytes' : 'memory',
     wire,
     mode,
     snapshot: mode === 'upsert' || random.chance(0.8),

@@ -20,6 +20,7 @@ export class Scheduler {
   #hash = 0x811c9dc5;
   #steps = 0;
   readonly #kept: string[] | null;
+  readonly #working = new Set<Promise<void>>();
 
   /** `keepTrace`: holds the lines for printing; their hash is always there. */
   constructor(keepTrace: boolean) {
@@ -63,9 +64,24 @@ export class Scheduler {
     };
   }
 
+  /** Virtual time stands still until the work is done, which takes real time. */
+  async waitFor(work: Promise<void>): Promise<void> {
+    const tracked = work.finally(() => this.#working.delete(tracked));
+    this.#working.add(tracked);
+    await tracked;
+  }
+
+  async #settled(): Promise<void> {
+    await promisesSettled();
+    while (this.#working.size > 0) {
+      await Promise.allSettled(this.#working);
+      await promisesSettled();
+    }
+  }
+
   /** Runs until `isDone` or until nothing is left; false when `stepsMax` were not enough. */
   async run(isDone: () => boolean, stepsMax: number): Promise<boolean> {
-    await promisesSettled();
+    await this.#settled();
     for (let left = stepsMax; left > 0; left--) {
       if (isDone()) return true;
       const entry = this.#entries.pop();
@@ -76,6 +92,7 @@ export class Scheduler {
       this.note(entry.label);
       entry.run();
       await promisesSettled();
+      if (this.#working.size > 0) await this.#settled();
     }
     return isDone();
   }

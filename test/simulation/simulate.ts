@@ -4,7 +4,6 @@
  */
 import type { SinkPorts } from '../../src/sink/driver.ts';
 import type { SinkSettings } from '../../src/sink/effects.ts';
-import { SinkError } from '../../src/errors.ts';
 import { CatalogWorld } from './catalog-double.ts';
 import { judgeEnd } from './checkers/halts.ts';
 import { watchedLog } from './checkers/log-lines.ts';
@@ -16,7 +15,9 @@ import { generateHistory } from './history.ts';
 import { resetContainers } from './memory-avro.ts';
 import { createRandom } from './random.ts';
 import { Rivals, headOf } from './rivals.ts';
-import { type EventKind, type FaultKind, type PlannedEvent, type Scenario, quietFromMs } from './scenario.ts';
+import {
+  type EventKind, type FaultKind, type PlannedEvent, type ProcessEventKind, type Scenario, isRivalEvent, quietFromMs,
+} from './scenario.ts';
 import { Scheduler } from './scheduler.ts';
 import { SinkProcess } from './sink-process.ts';
 import { SourceWorld } from './source-double.ts';
@@ -39,6 +40,7 @@ export interface RunResult {
 }
 
 const SINK_ID = 'sink';
+const CAUSES_THAT_KEEP_PROGRESS: ReadonlySet<string> = new Set(['newer-version', 'older-version', 'compacted', 'schema-change', 'spec-change']);
 const STEPS_MAX = 20_000;
 /** What a quiet world may need: the longest back-offs, the slowest answers and the lateness of progress, with room. */
 const CATCH_UP_MS = 600_000;
@@ -189,7 +191,13 @@ class Simulation {
   #onEnd(process: SinkProcess): void {
     judgeEnd(this.#world, process);
     const { end } = process;
-    if (end === null || end.reason === 'complete') return;
+    if (end === null) return;
+    if (end.reason === 'complete') {
+      // Only what others do to the table can take away what made the sink say so.
+      const isUndisturbed = [...this.#world.causes].every((cause) => CAUSES_THAT_KEEP_PROGRESS.has(cause));
+      if (isUndisturbed && !this.#hasCaughtUp()) violate(this.#world, 'halts', `p${process.id} says complete, the table does not`);
+      return;
+    }
     if (end.reason === 'stopped') {
       this.#startLater(this.#world.random.between(10, 2_000), process.version);
       return;
@@ -218,30 +226,36 @@ class Simulation {
 
   #play(event: PlannedEvent): void {
     this.#world.faults.disturbed = true;
-    if (this.#rivals.act(event)) {
-      this.#count(event.kind);
+    const { kind, amount } = event;
+    if (isRivalEvent(kind)) {
+      this.#rivals.act(kind, amount);
+      this.#count(kind);
       return;
     }
     const running = this.#processes.filter((candidate) => candidate.isRunning);
-    const process = running[event.amount % Math.max(1, running.length)];
+    const process = running[amount % Math.max(1, running.length)];
     if (process === undefined) return;
-    this.#count(event.kind);
+    this.#count(kind);
+    this.#playOn(process, kind, amount);
+  }
+
+  #playOn(process: SinkProcess, kind: ProcessEventKind, amount: number): void {
     const { scheduler, causes } = this.#world;
-    switch (event.kind) {
+    switch (kind) {
       case 'kill':
         return this.#kill(process);
       case 'kill-at-call':
         process.killing = {
-          callsLeft: 1 + (event.amount % 12), afterSending: event.amount % 2 === 0, onKilled: () => this.#afterKill(process),
+          callsLeft: 1 + (amount % 12), afterSending: amount % 2 === 0, onKilled: () => this.#afterKill(process),
         };
         return undefined;
       case 'stop':
         return process.stop();
       case 'freeze':
-        process.frozenUntilMs = scheduler.nowMs + event.amount * 5;
+        process.frozenUntilMs = scheduler.nowMs + amount * 5;
         return undefined;
       case 'clock-jump':
-        process.clockOffsetMs += (event.amount - 500) * 400;
+        process.clockOffsetMs += (amount - 500) * 400;
         return undefined;
       case 'second-copy':
         return this.#startLater(1, process.version);
@@ -249,13 +263,11 @@ class Simulation {
         causes.add('newer-version');
         this.#version++;
         // The older one sleeps meanwhile, and wakes up.
-        if (event.amount % 2 === 0) process.frozenUntilMs = scheduler.nowMs + event.amount * 4;
+        if (amount % 2 === 0) process.frozenUntilMs = scheduler.nowMs + amount * 4;
         return this.#startLater(1, this.#version);
       case 'older-version':
         causes.add('older-version');
         return this.#startLater(1, process.version - 1n);
-      default:
-        throw new SinkError('invariant-broken', `nobody plays ${event.kind}`);
     }
   }
 

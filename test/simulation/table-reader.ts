@@ -5,8 +5,9 @@
  */
 import type { Snapshot } from '../../src/iceberg/metadata.ts';
 import * as strict from '../../src/embedded/check/manifests.ts';
-import { addTo, keyOf } from './history.ts';
+import { addChange, addTo, keyOf } from './history.ts';
 import { containerOf } from './memory-avro.ts';
+import { isParquet, parquetContent } from './parquet-files.ts';
 
 export interface LiveFile {
   readonly path: string;
@@ -105,13 +106,13 @@ export function liveFiles(manifests: readonly ManifestRow[]): readonly LiveFile[
 
 const decoder = new TextDecoder();
 
-/** Upsert: row → copies. Append: `diff@time row` → how often. `parsed` keeps the contents of files, which never change. */
+/** Upsert: row → copies. Append: `±1@time row` → how often. `parsed` keeps the contents of files, which never change. */
 export function readRows(objects: Objects, files: readonly LiveFile[], parsed: Map<string, unknown>): ReadonlyMap<string, number> {
   const contentOf = (path: string): unknown => {
     const bytes = objectAt(objects, path);
     let content = parsed.get(path);
     if (content === undefined) {
-      content = JSON.parse(decoder.decode(bytes));
+      content = isParquet(bytes) ? parquetContent(bytes) : JSON.parse(decoder.decode(bytes));
       parsed.set(path, content);
     }
     return content;
@@ -129,7 +130,7 @@ export function readRows(objects: Objects, files: readonly LiveFile[], parsed: M
   for (const file of files) {
     if (file.content !== 'data') continue;
     for (const [row, count, time] of contentOf(file.path) as readonly (readonly [string, number, string?])[]) {
-      if (time !== undefined) addTo(rows, `${count}@${time} ${row}`, 1);
+      if (time !== undefined) addChange(rows, { row, diff: count, time: BigInt(time) });
       else if (!((deletedAt.get(keyOf(row)) ?? -1n) > file.sequenceNumber)) addTo(rows, row, count);
     }
   }

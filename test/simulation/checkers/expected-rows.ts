@@ -3,7 +3,7 @@
  * parent held and the changes between the two frontiers. So it can also be said what is right on top of a table that
  * somebody rolled back or forged.
  */
-import { type History, addTo, keyOf } from '../history.ts';
+import { type History, addChange, addTo, keyOf } from '../history.ts';
 
 export type Rows = ReadonlyMap<string, number>;
 
@@ -15,7 +15,7 @@ export function applySpan(history: History, mode: 'upsert' | 'append', rows: Row
   if (from === null) return rows;
   const next = new Map(rows);
   if (mode === 'append') {
-    for (const { time, row, diff } of history.between(from, to)) addTo(next, `${diff}@${time} ${row}`, 1);
+    for (const change of history.between(from, to)) addChange(next, change);
     return next;
   }
   const net = new Map<string, number>();
@@ -40,7 +40,7 @@ export function firstRows(history: History, { mode, snapshot, asOf, upper, isCon
   if (mode === 'upsert') return history.relationBefore(isConstant ? null : upper);
   const rows = new Map<string, number>();
   if (snapshot) {
-    for (const [row, diff] of history.relationBefore(isConstant ? null : asOf + 1n)) addTo(rows, `${diff}@${asOf} ${row}`, 1);
+    for (const [row, diff] of history.relationBefore(isConstant ? null : asOf + 1n)) addChange(rows, { time: asOf, row, diff });
   }
   return applySpan(history, mode, rows, asOf + 1n, upper);
 }
