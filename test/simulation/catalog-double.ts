@@ -75,7 +75,9 @@ export class CatalogWorld {
     const { metadata } = this;
     const failed = requirements.map((requirement) => unmet(metadata, requirement)).find((reason) => reason !== null);
     if (failed !== undefined) return { kind: 'conflict', message: failed };
-    if (metadata === null) return { kind: 'refused', error: new SinkError('table-missing', 'the table does not exist') };
+    if (metadata === null) {
+      return { kind: 'refused', error: new SinkError('table-missing', 'the table does not exist') };
+    }
     let next: TableMetadata = metadata;
     for (const update of updates) {
       const applied = applyUpdate(next, update);
@@ -100,7 +102,8 @@ export class CatalogWorld {
       loadTable: () => {
         const slowMs = faults.strikes('load-slow') ? random.between(500, 15_000) : 0;
         if (faults.strikes('load-fails')) {
-          return process.ask('load lost', delay(), () => fail(random.pick(['catalog-unreachable', 'catalog-unavailable', 'catalog-protocol'])));
+          const code = random.pick(['catalog-unreachable', 'catalog-unavailable', 'catalog-protocol'] as const);
+          return process.ask('load lost', delay(), () => fail(code));
         }
         if (faults.strikes('load-unauthorized')) {
           this.#world.causes.add('load-unauthorized');
@@ -113,7 +116,9 @@ export class CatalogWorld {
         });
       },
       createTable: (_namespace, request) => {
-        if (faults.strikes('create-fails-before')) return process.ask('create lost', delay(), () => fail('catalog-unavailable'));
+        if (faults.strikes('create-fails-before')) {
+          return process.ask('create lost', delay(), () => fail('catalog-unavailable'));
+        }
         const failsAfter = faults.strikes('create-fails-after');
         return process.request('create', delay(), 1, () => {
           const table = this.create(request);
@@ -126,7 +131,9 @@ export class CatalogWorld {
     };
   }
 
-  #commit(process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[]): Promise<CommitOutcome> {
+  #commit(
+    process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[],
+  ): Promise<CommitOutcome> {
     const { faults, random, scheduler, causes } = this.#world;
     const author: Author = { kind: 'sink', process };
     if (process.alive) for (const observer of this.observers) observer.onCommitRequest(process, requirements, updates);
@@ -134,18 +141,26 @@ export class CatalogWorld {
     const apply = (): CommitOutcome => this.apply(requirements, updates, author);
     const unknown: CommitOutcome = { kind: 'unknown', message: 'a planned fault' };
     if (faults.strikes('commit-lost-before')) return process.ask('commit lost before', arriveMs, () => unknown);
-    if (faults.strikes('commit-conflict')) return process.ask('commit refused with 409', arriveMs, () => ({ kind: 'conflict', message: 'planned' }));
+    if (faults.strikes('commit-conflict')) {
+      return process.ask('commit refused with 409', arriveMs, () => ({ kind: 'conflict', message: 'planned' }));
+    }
     if (faults.strikes('commit-throttled')) {
-      return process.ask('commit throttled', arriveMs, () => ({ kind: 'refused', error: planned('catalog-unavailable') }));
+      return process.ask(
+        'commit throttled', arriveMs, () => ({ kind: 'refused', error: planned('catalog-unavailable') }),
+      );
     }
     if (faults.strikes('commit-forbidden')) {
       causes.add('commit-forbidden');
-      return process.ask('commit forbidden', arriveMs, () => ({ kind: 'refused', error: planned('catalog-forbidden') }));
+      return process.ask(
+        'commit forbidden', arriveMs, () => ({ kind: 'refused', error: planned('catalog-forbidden') }),
+      );
     }
     if (faults.strikes('commit-late')) {
       const lateMs = random.pick([50, 500, 5_000, 30_000]);
       return process.request('commit delayed', arriveMs, 1, () => {
-        scheduler.at(random.between(1, lateMs), `p${process.id} commit lands late`, () => scheduler.note(`late: ${apply().kind}`));
+        scheduler.at(
+          random.between(1, lateMs), `p${process.id} commit lands late`, () => scheduler.note(`late: ${apply().kind}`),
+        );
         return unknown;
       });
     }
@@ -178,7 +193,8 @@ function unmet(metadata: TableMetadata | null, requirement: Requirement): string
       return requirement.uuid === metadata.tableUuid ? null : 'the uuid is another';
     case 'assert-ref-snapshot-id': {
       const ref = metadata.refs[requirement.ref]?.snapshotId ?? null;
-      return ref === requirement.snapshotId ? null : `${requirement.ref} is at ${ref}, not at ${requirement.snapshotId}`;
+      if (ref === requirement.snapshotId) return null;
+      return `${requirement.ref} is at ${ref}, not at ${requirement.snapshotId}`;
     }
     case 'assert-current-schema-id':
       return requirement.currentSchemaId === metadata.currentSchemaId ? null : 'the schema is another';
@@ -199,19 +215,26 @@ function applyUpdate(metadata: TableMetadata, update: Update): TableMetadata | s
       if (snapshot === undefined) return `there is no snapshot ${update.snapshotId}`;
       const refs = { ...metadata.refs, [update.ref]: { snapshotId: update.snapshotId, type: update.type } };
       if (update.ref !== 'main') return { ...metadata, refs };
-      return { ...metadata, refs, currentSnapshotId: update.snapshotId, snapshotLogLength: metadata.snapshotLogLength + 1 };
+      return {
+        ...metadata, refs, currentSnapshotId: update.snapshotId, snapshotLogLength: metadata.snapshotLogLength + 1,
+      };
     }
   }
 }
 
 function addSnapshot(metadata: TableMetadata, snapshot: Snapshot): TableMetadata | string {
-  if (metadata.snapshots.some((other) => other.snapshotId === snapshot.snapshotId)) return `snapshot ${snapshot.snapshotId} exists`;
+  if (metadata.snapshots.some((other) => other.snapshotId === snapshot.snapshotId)) {
+    return `snapshot ${snapshot.snapshotId} exists`;
+  }
   if (snapshot.parentSnapshotId !== null && snapshot.sequenceNumber <= metadata.lastSequenceNumber) {
     return `sequence number ${snapshot.sequenceNumber} is not above ${metadata.lastSequenceNumber}`;
   }
   if (snapshot.timestampMs < metadata.lastUpdatedMs - CLOCK_TOLERANCE_MS) return 'the snapshot is older than its table';
-  const lastSequenceNumber = snapshot.sequenceNumber > metadata.lastSequenceNumber ? snapshot.sequenceNumber : metadata.lastSequenceNumber;
-  return { ...metadata, snapshots: [...metadata.snapshots, snapshot], lastSequenceNumber, lastUpdatedMs: snapshot.timestampMs };
+  const lastSequenceNumber =
+    snapshot.sequenceNumber > metadata.lastSequenceNumber ? snapshot.sequenceNumber : metadata.lastSequenceNumber;
+  return {
+    ...metadata, snapshots: [...metadata.snapshots, snapshot], lastSequenceNumber, lastUpdatedMs: snapshot.timestampMs,
+  };
 }
 
 function fail(code: Parameters<typeof planned>[0]): never {

@@ -1,7 +1,7 @@
 /**
- * The encode pool without threads. What is made of the rows is the fidelity's affair (`json-files.ts`, `parquet-files.ts`);
- * here is how the pool behaves: chunks are gone once they are given, a few files are on their way at a time, a file that
- * can't be handed over fails the session, and encoding takes time or breaks.
+ * The encode pool without threads. What is made of the rows is the fidelity's affair (`json-files.ts`,
+ * `parquet-files.ts`); here is how the pool behaves: chunks are gone once they are given, a few files are on their way
+ * at a time, a file that can't be handed over fails the session, and encoding takes time or breaks.
  */
 import { type RowChunk, chunkBytes } from '../../src/batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../../src/errors.ts';
@@ -27,7 +27,9 @@ export interface FileMaker {
 export function encoderFor(process: SinkProcess): Encoder {
   const { fidelity, rowsPerFile } = process.world.scenario;
   return {
-    open: (plan, onFile) => new Session(process, onFile, fidelity === 'bytes' ? parquetFiles(plan) : jsonFiles(plan, rowsPerFile)),
+    open: (plan, onFile) => new Session(
+      process, onFile, fidelity === 'bytes' ? parquetFiles(plan) : jsonFiles(plan, rowsPerFile),
+    ),
     close: async () => undefined,
   };
 }

@@ -1,7 +1,7 @@
 /**
- * What happened to the relation: rows and when they changed. In: a seed's wishes. Out: changes by time, consolidated as
- * Materialize consolidates them (never +1 and -1 of one row at one time), and the relation as of any moment. This is the
- * truth that tables are held against, and it shares no code with the sink.
+ * What happened to the relation: rows and when they changed. In: a seed's wishes. Out: changes by time, consolidated
+ * as Materialize consolidates them (never +1 and -1 of one row at one time), and the relation as of any moment. This
+ * is the truth that tables are held against, and it shares no code with the sink.
  */
 import type { Random } from './random.ts';
 
@@ -47,7 +47,9 @@ export function addTo(counts: Map<string, number>, row: string, diff: number): v
 
 const LARGEST_LONG = 0x7fff_ffff_ffff_ffffn;
 
-/** A change as a row of a change log: a diff of n is n rows of diff 1, and the column of times ends at the largest long. */
+/**
+ * A change as a row of a change log: a diff of n is n rows of diff 1, and the column of times ends at the largest long.
+ */
 export function addChange(rows: Map<string, number>, { time, row, diff }: Change): void {
   addTo(rows, `${diff < 0 ? -1 : 1}@${time > LARGEST_LONG ? LARGEST_LONG : time} ${row}`, Math.abs(diff));
 }
@@ -82,7 +84,9 @@ function stepOffsets(random: Random, wishes: HistoryWishes): readonly number[] {
   while (offsets.size < wishes.steps) {
     const near = random.chance(0.4);
     let offset = near ? last + random.between(1, 20) : random.between(1, wishes.durationMs);
-    if (offset > idleFrom && offset < idleTo) offset = Math.round(offset < wishes.durationMs / 2 ? idleFrom : idleTo) + random.below(50);
+    if (offset > idleFrom && offset < idleTo) {
+      offset = Math.round(offset < wishes.durationMs / 2 ? idleFrom : idleTo) + random.below(50);
+    }
     offsets.add(offset);
     last = offset;
   }
@@ -134,7 +138,8 @@ function appendModel(random: Random, wishes: HistoryWishes): Model {
       addTo(current, row, -fewer);
       return;
     }
-    const row = rows.length > 0 && random.chance(0.3) ? random.pick(rows) : `${random.below(wishes.keys)}\t${value(random, wishes)}`;
+    const row = rows.length > 0 && random.chance(0.3) ? random.pick(rows)
+      : `${random.below(wishes.keys)}\t${value(random, wishes)}`;
     const more = random.chance(0.3) ? random.between(2, 5) : 1;
     addTo(net, row, more);
     addTo(current, row, more);

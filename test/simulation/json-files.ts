@@ -73,7 +73,11 @@ function fileOf(content: FileContent, rows: readonly unknown[]): EncodedFile {
   return {
     bytes,
     file: {
-      content, recordCount: BigInt(rows.length), fileSizeBytes: BigInt(bytes.length), metrics: NO_METRICS, splitOffsets: [],
+      content,
+      recordCount: BigInt(rows.length),
+      fileSizeBytes: BigInt(bytes.length),
+      metrics: NO_METRICS,
+      splitOffsets: [],
       equalityFieldIds: content === 'data' ? [] : [1],
     },
   };

@@ -1,7 +1,7 @@
 /**
  * `iceberg/avro-container.ts` without the bytes, for the fast fidelity: a container is a number that stands for its
- * records. Encoding, deflating and compiling schemas take most of a commit's time and are tested elsewhere; the share of
- * seeds that runs in the other fidelity goes through the real module.
+ * records. Encoding, deflating and compiling schemas take most of a commit's time and are tested elsewhere; the share
+ * of seeds that runs in the other fidelity goes through the real module.
  */
 import * as real from '../../src/iceberg/avro-container.ts';
 
@@ -36,5 +36,7 @@ export function containerOf(bytes: Uint8Array): real.AvroContainer | null {
 export function readAvroContainer(bytes: Uint8Array): real.AvroContents {
   const container = containerOf(bytes);
   if (container === null) return real.readAvroContainer(bytes);
-  return { schema: container.schema, records: container.records, metadata: new Map(Object.entries(container.metadata)) };
+  return {
+    schema: container.schema, records: container.records, metadata: new Map(Object.entries(container.metadata)),
+  };
 }

@@ -40,6 +40,8 @@ function* smaller(scenario: Scenario): Generator<Scenario> {
   if (scenario.budgetBytes < 1 << 24) yield { ...scenario, budgetBytes: 1 << 24 };
   if (scenario.rowsPerFile < 1_000) yield { ...scenario, rowsPerFile: 1_000 };
   if (history.hugeChanges > 0) yield { ...scenario, history: { ...history, hugeChanges: 0 } };
-  if (history.initialRows > 1) yield { ...scenario, history: { ...history, initialRows: Math.floor(history.initialRows / 2) } };
+  if (history.initialRows > 1) {
+    yield { ...scenario, history: { ...history, initialRows: Math.floor(history.initialRows / 2) } };
+  }
   if (history.steps > 1) yield { ...scenario, history: { ...history, steps: Math.floor(history.steps / 2) } };
 }

@@ -1,6 +1,7 @@
 /**
- * Plants the bugs of `mutation-list.ts`, one at a time, in a copy of the sources, and runs the simulator on it. Each must
- * be caught within its number of seeds; one that is not is a hole in the simulator.
+ * Plants the bugs of `mutation-list.ts`, one at a time, in a copy of the sources, and runs the simulator on it. Each
+ * must be caught within its number of seeds; one that is not is a hole in the simulator.
+ *
  * `node test/simulation/mutations.ts [--only TEXT]`
  */
 import { spawnSync } from 'node:child_process';
@@ -25,6 +26,8 @@ function copyProject(): string {
   const copy = mkdtempSync(join(tmpdir(), 'mutations-'));
   cpSync(join(PROJECT, 'src'), join(copy, 'src'), { recursive: true });
   cpSync(join(PROJECT, 'test/simulation'), join(copy, 'test/simulation'), { recursive: true });
+  // Only what seeds find by themselves counts.
+  writeFileSync(join(copy, 'test/simulation/seeds.json'), '[]');
   cpSync(join(PROJECT, 'package.json'), join(copy, 'package.json'));
   symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'));
   return copy;
@@ -41,12 +44,14 @@ function plant(copy: string, edits: readonly Edit[]): void {
 
 function judge(copy: string, mutation: Mutation): Verdict {
   const args = [join(copy, 'test/simulation/main.ts'), '--seeds', String(mutation.seeds), '--quick', '--once'];
-  const { status, stdout, stderr, signal } = spawnSync(process.execPath, args, { cwd: copy, encoding: 'utf8', timeout: TIMEOUT_MS });
+  const options = { cwd: copy, encoding: 'utf8', timeout: TIMEOUT_MS } as const;
+  const { status, stdout, stderr, signal } = spawnSync(process.execPath, args, options);
   if (status === 0) return { mutation, seed: null, how: 'survives' };
   const failure = /^seed (\d+) fails: ([a-z-]+|unhandled rejection):/m.exec(stdout);
   if (failure !== null) return { mutation, seed: Number(failure[1]), how: failure[2] ?? '' };
   if (signal !== null) return { mutation, seed: 0, how: 'hangs' };
-  return { mutation, seed: null, how: `the run itself broke: ${stderr.trim().split('\n').find((line) => line.includes('Error')) ?? 'no message'}` };
+  const message = stderr.trim().split('\n').find((line) => line.includes('Error')) ?? 'no message';
+  return { mutation, seed: null, how: `the run itself broke: ${message}` };
 }
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });

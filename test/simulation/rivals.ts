@@ -4,6 +4,7 @@
  * cause where a sink may halt for it.
  */
 import { type Snapshot, type TableMetadata } from '../../src/iceberg/metadata.ts';
+import type { NestedField } from '../../src/iceberg/types.ts';
 import type { DataFile } from '../../src/iceberg/data-file.ts';
 import { type ManifestFile, writeManifestList } from '../../src/snapshot/manifest-list.ts';
 import { type ManifestEntry, writeManifest } from '../../src/snapshot/manifest.ts';
@@ -23,6 +24,8 @@ export interface RivalOptions {
   readonly checker: TableChecker;
   readonly sinkId: string;
 }
+
+type Progress = NonNullable<Known['progress']>;
 
 const RIVAL: Author = { kind: 'rival', process: null };
 const encoder = new TextEncoder();
@@ -46,11 +49,15 @@ export class Rivals {
     'compaction': (metadata, amount) => this.#compact(metadata, amount),
     'expiry': (metadata, amount) => this.#expire(metadata, 1 + (amount % 3)),
     'rollback': (metadata, amount) => this.#rollBack(metadata, 1 + (amount % 2)),
-    'property-change': (metadata) => this.#change({ ...metadata, properties: { ...metadata.properties, 'write.parquet.compression-codec': 'snappy' } }),
+    'property-change': (metadata) => this.#change(
+      { ...metadata, properties: { ...metadata.properties, 'write.parquet.compression-codec': 'snappy' } },
+    ),
     'branch-write': (metadata) => this.#writeBranch(metadata),
     'schema-change': (metadata, amount) => this.#changeSchema(metadata, amount),
     'spec-change': (metadata) => this.#changeSpec(metadata),
-    'forged-version': (metadata) => this.#forge(metadata, 'forged-version', (known) => ({ ...known, version: known.version + 10n })),
+    'forged-version': (metadata) => this.#forge(
+      metadata, 'forged-version', (known) => ({ ...known, version: known.version + 10n }),
+    ),
     'forged-below': (metadata, amount) => this.#forgeFrontier(metadata, 'forged-below', -BigInt(1 + amount)),
     'forged-inside': (metadata, amount) => this.#forgeFrontier(metadata, 'forged-inside', BigInt(1 + (amount % 100))),
     'forged-beyond': (metadata, amount) => this.#forgeFrontier(metadata, 'forged-beyond', BigInt(3_000 + amount)),
@@ -80,8 +87,8 @@ export class Rivals {
   }
 
   /**
-   * Rewrites what it saw at one moment and commits at a later one, as compaction does: the rows keep the sequence number
-   * of what was seen, so that deletes that came in between still apply to them.
+   * Rewrites what it saw at one moment and commits at a later one, as compaction does: the rows keep the sequence
+   * number of what was seen, so that deletes that came in between still apply to them.
    */
   #compact(metadata: TableMetadata, amount: number): void {
     const { world, store, checker, catalog } = this.#options;
@@ -116,16 +123,18 @@ export class Rivals {
       : [...rows];
     const merged = content.length === 0 ? [] : [entryOf('added', snapshotId, rowsNumber, this.#dataFile(now, content))];
     const manifests = [
-      ...this.#manifest(now, snapshotId, 'data', [...existing.filter(({ file }) => file.content === 'data'), ...merged]),
+      ...this.#manifest(
+        now, snapshotId, 'data', [...existing.filter(({ file }) => file.content === 'data'), ...merged],
+      ),
       ...this.#manifest(now, snapshotId, 'deletes', existing.filter(({ file }) => file.content !== 'data')),
     ];
     this.#commit(now, head, snapshotId, { operation: 'replace' }, manifests, known);
   }
 
   /**
-   * Removes main's snapshots but for the newest, and the files that only those had. Snapshots that a rollback put out of
-   * sight stay: real expiry keeps everything for days, and only a batch whose commit landed, was rolled back and expired
-   * while it is still being retried could miss their files (RESULTS.md, "Known limits").
+   * Removes main's snapshots but for the newest, and the files that only those had. Snapshots that a rollback put out
+   * of sight stay: real expiry keeps everything for days, and only a batch whose commit landed, was rolled back and
+   * expired while it is still being retried could miss their files (RESULTS.md, "Known limits").
    */
   #expire(metadata: TableMetadata, keep: number): void {
     const { store, world } = this.#options;
@@ -145,7 +154,8 @@ export class Rivals {
     const { store } = this.#options;
     if (!store.objects.has(snapshot.manifestList)) return [];
     const manifests = readManifests(store.objects, snapshot, new Map());
-    return [snapshot.manifestList, ...manifests.map((manifest) => manifest.path), ...liveFiles(manifests).map((file) => file.path)];
+    const paths = [...manifests, ...liveFiles(manifests)].map(({ path }) => path);
+    return [snapshot.manifestList, ...paths];
   }
 
   #rollBack(metadata: TableMetadata, depth: number): void {
@@ -166,7 +176,8 @@ export class Rivals {
     const snapshotId = this.#snapshotId();
     const snapshot: Snapshot = {
       ...head, snapshotId, parentSnapshotId: head.snapshotId, sequenceNumber: metadata.lastSequenceNumber + 1n,
-      timestampMs: this.#nowMs(metadata), summary: { ...head.summary, 'mz-frontier': '[99999999999999]', 'mz-sink-version': '99' },
+      timestampMs: this.#nowMs(metadata),
+      summary: { ...head.summary, 'mz-frontier': '[99999999999999]', 'mz-sink-version': '99' },
     };
     this.#change({
       ...metadata,
@@ -181,7 +192,9 @@ export class Rivals {
     if (current === undefined) return;
     this.#options.world.causes.add('schema-change');
     const schemaId = Math.max(...metadata.schemas.map((schema) => schema.schemaId)) + 1;
-    const added = { id: metadata.lastColumnId + 1, name: `extra${schemaId}`, required: amount % 2 === 0, type: { kind: 'string' as const } };
+    const added: NestedField = {
+      id: metadata.lastColumnId + 1, name: `extra${schemaId}`, required: amount % 2 === 0, type: { kind: 'string' },
+    };
     this.#change({
       ...metadata,
       lastColumnId: metadata.lastColumnId + 1,
@@ -194,14 +207,16 @@ export class Rivals {
     this.#options.world.causes.add('spec-change');
     const specId = metadata.partitionSpecs.length;
     const field = { sourceId: 1, fieldId: 1000, name: 'id_bucket', transform: 'bucket[4]' };
-    this.#change({ ...metadata, partitionSpecs: [...metadata.partitionSpecs, { specId, fields: [field] }], defaultSpecId: specId });
+    this.#change(
+      { ...metadata, partitionSpecs: [...metadata.partitionSpecs, { specId, fields: [field] }], defaultSpecId: specId },
+    );
   }
 
   #forgeFrontier(metadata: TableMetadata, cause: RivalEventKind, by: bigint): void {
     this.#forge(metadata, cause, (known) => (known.upper === null ? known : { ...known, upper: known.upper + by }));
   }
 
-  #forge(metadata: TableMetadata, cause: RivalEventKind, change: (progress: NonNullable<Known['progress']>) => NonNullable<Known['progress']>): void {
+  #forge(metadata: TableMetadata, cause: RivalEventKind, change: (progress: Progress) => Progress): void {
     const progress = this.#options.checker.known(metadata, headOf(metadata)?.snapshotId ?? null)?.progress ?? null;
     if (progress === null) return;
     const forged = change(progress);
@@ -215,7 +230,7 @@ export class Rivals {
 
   /** A snapshot on top of main that carries everything and adds some rows. */
   #append(
-    metadata: TableMetadata, cause: RivalEventKind, summary: Readonly<Record<string, string>>, progress: Known['progress'],
+    metadata: TableMetadata, cause: RivalEventKind, summary: Snapshot['summary'], progress: Known['progress'],
     added: readonly (readonly [string, number])[],
   ): void {
     const { world, checker, store } = this.#options;
@@ -229,14 +244,18 @@ export class Rivals {
     const content = world.scenario.mode === 'append' ? added.map(([row, count]) => [row, count, '0']) : added;
     const files = added.length === 0 ? [] : [entryOf('added', snapshotId, null, this.#dataFile(metadata, content))];
     const manifests = [
-      ...this.#manifest(metadata, snapshotId, 'data', [...existing.filter(({ file }) => file.content === 'data'), ...files]),
+      ...this.#manifest(
+        metadata, snapshotId, 'data', [...existing.filter(({ file }) => file.content === 'data'), ...files],
+      ),
       ...this.#manifest(metadata, snapshotId, 'deletes', existing.filter(({ file }) => file.content !== 'data')),
     ];
-    this.#commit(metadata, head, snapshotId, { operation: 'append', ...summary }, manifests, { ...known, progress, isTainted: true });
+    const forged = { ...known, progress, isTainted: true };
+    this.#commit(metadata, head, snapshotId, { operation: 'append', ...summary }, manifests, forged);
   }
 
   #commit(
-    metadata: TableMetadata, parent: Snapshot, snapshotId: bigint, summary: Snapshot['summary'], manifests: readonly ManifestFile[], known: Known,
+    metadata: TableMetadata, parent: Snapshot, snapshotId: bigint, summary: Snapshot['summary'],
+    manifests: readonly ManifestFile[], known: Known,
   ): void {
     const { store, checker } = this.#options;
     const sequenceNumber = metadata.lastSequenceNumber + 1n;
@@ -246,14 +265,18 @@ export class Rivals {
     }));
     const timestampMs = this.#nowMs(metadata);
     const snapshot: Snapshot = {
-      snapshotId, parentSnapshotId: parent.snapshotId, sequenceNumber, timestampMs, summary, manifestList, schemaId: metadata.currentSchemaId,
+      snapshotId, sequenceNumber, timestampMs, summary, manifestList,
+      parentSnapshotId: parent.snapshotId,
+      schemaId: metadata.currentSchemaId,
     };
     checker.declare(metadata, snapshotId, known);
     const added = { ...metadata, snapshots: [...metadata.snapshots, snapshot], lastSequenceNumber: sequenceNumber };
     this.#change(withMain(added, snapshotId));
   }
 
-  #manifest(metadata: TableMetadata, snapshotId: bigint, content: 'data' | 'deletes', entries: readonly ManifestEntry[]): readonly ManifestFile[] {
+  #manifest(
+    metadata: TableMetadata, snapshotId: bigint, content: 'data' | 'deletes', entries: readonly ManifestEntry[],
+  ): readonly ManifestFile[] {
     const schema = metadata.schemas.find((candidate) => candidate.schemaId === metadata.currentSchemaId);
     if (entries.length === 0 || schema === undefined) return [];
     const path = `${metadata.location}/metadata/rival-${this.#names++}.avro`;
@@ -268,7 +291,9 @@ export class Rivals {
     const path = `${metadata.location}/data/rival-${this.#names++}.parquet`;
     const bytes = encoder.encode(JSON.stringify(content));
     this.#options.store.store(path, bytes);
-    return { path, content: 'data', sequenceNumber: 0n, recordCount: BigInt(content.length), sizeBytes: BigInt(bytes.length) };
+    return {
+      path, content: 'data', sequenceNumber: 0n, recordCount: BigInt(content.length), sizeBytes: BigInt(bytes.length),
+    };
   }
 
   #snapshotId(): bigint {
@@ -306,14 +331,21 @@ function appendRow(text: string): readonly unknown[] {
   return [row ?? '', Number(diff), time ?? ''];
 }
 
-function entryOf(status: 'existing' | 'added', snapshotId: bigint, sequenceNumber: bigint | null, file: LiveFile): ManifestEntry {
+function entryOf(
+  status: 'existing' | 'added', snapshotId: bigint, sequenceNumber: bigint | null, file: LiveFile,
+): ManifestEntry {
   const dataFile: DataFile = {
-    content: file.content, path: file.path, recordCount: file.recordCount, fileSizeBytes: file.sizeBytes, splitOffsets: [],
+    content: file.content,
+    path: file.path,
+    recordCount: file.recordCount,
+    fileSizeBytes: file.sizeBytes,
+    splitOffsets: [],
     equalityFieldIds: file.content === 'equality-deletes' ? [1] : [],
     metrics: {
       columnSizes: new Map(), valueCounts: new Map(), nullValueCounts: new Map(), nanValueCounts: new Map(),
       lowerBounds: new Map(), upperBounds: new Map(),
     },
   };
-  return { status, snapshotId, sequenceNumber, fileSequenceNumber: status === 'existing' ? sequenceNumber : null, file: dataFile };
+  const fileSequenceNumber = status === 'existing' ? sequenceNumber : null;
+  return { status, snapshotId, sequenceNumber, fileSequenceNumber, file: dataFile };
 }

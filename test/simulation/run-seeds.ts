@@ -23,7 +23,9 @@ export interface RunOptions {
 /** The exit code. */
 export async function runSeeds(options: RunOptions): Promise<number> {
   const unhandled: string[] = [];
-  process.on('unhandledRejection', (reason) => unhandled.push(reason instanceof Error ? reason.stack ?? reason.message : String(reason)));
+  process.on('unhandledRejection', (reason) => unhandled.push(
+    reason instanceof Error ? reason.stack ?? reason.message : String(reason),
+  ));
   const tally = createTally();
   const startedMs = performance.now();
   let failures = await replayKept(options, unhandled);
@@ -79,7 +81,9 @@ async function report(scenario: Scenario, failure: string, options: RunOptions):
 
 function commitText(): string {
   try {
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+    return execFileSync(
+      'git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+    ).trim();
   } catch {
     return 'unknown';
   }

@@ -8,7 +8,8 @@ import { type Random, createRandom } from './random.ts';
 export const FAULT_KINDS = [
   'put-fails-before', 'put-fails-after', 'put-lands-late', 'put-slow', 'put-credentials-expired', 'put-throttled',
   'get-fails', 'load-fails', 'load-slow', 'create-fails-before', 'create-fails-after', 'discover-fails',
-  'commit-lost-before', 'commit-lost-after', 'commit-late', 'commit-twice', 'commit-conflict', 'commit-slow', 'commit-throttled',
+  'commit-lost-before', 'commit-lost-after', 'commit-late', 'commit-twice', 'commit-conflict', 'commit-slow',
+  'commit-throttled',
   'subscribe-fails', 'disconnect', 'cancelled', 'fell-behind', 'late-progress', 'odd-snapshot',
   'spill-fails', 'spill-slow', 'encode-fails', 'encode-slow',
   // After these the sink must halt.
@@ -26,8 +27,8 @@ const PROCESS_EVENT_KINDS = [
 
 const RIVAL_EVENT_KINDS = [
   'compaction', 'expiry', 'property-change', 'branch-write',
-  'rollback', 'schema-change', 'spec-change', 'forged-version', 'forged-below', 'forged-inside', 'forged-beyond', 'forged-partial',
-  'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
+  'rollback', 'schema-change', 'spec-change', 'forged-version', 'forged-below', 'forged-inside', 'forged-beyond',
+  'forged-partial', 'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
 ] as const;
 
 export const EVENT_KINDS = [...PROCESS_EVENT_KINDS, ...RIVAL_EVENT_KINDS] as const;
@@ -42,8 +43,8 @@ export function isRivalEvent(kind: EventKind): kind is RivalEventKind {
 
 /** Ends in a halt, or may: drawn less often, or seeds would hardly get anywhere. */
 const HALTING_EVENTS: ReadonlySet<EventKind> = new Set<EventKind>([
-  'rollback', 'schema-change', 'spec-change', 'forged-version', 'forged-below', 'forged-inside', 'forged-beyond', 'forged-partial',
-  'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
+  'rollback', 'schema-change', 'spec-change', 'forged-version', 'forged-below', 'forged-inside', 'forged-beyond',
+  'forged-partial', 'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
 ]);
 const GENTLE_EVENTS = EVENT_KINDS.filter((kind) => !HALTING_EVENTS.has(kind));
 

@@ -50,7 +50,9 @@ export class Scheduler {
 
   /** The returned function cancels. Entries of one moment run in the order of asking. */
   at(delayMs: number, label: string, run: () => void): () => void {
-    const entry: Entry = { atMs: this.#nowMs + Math.max(0, Math.round(delayMs)), order: this.#order++, label, run, cancelled: false };
+    const entry: Entry = {
+      atMs: this.#nowMs + Math.max(0, Math.round(delayMs)), order: this.#order++, label, run, cancelled: false,
+    };
     let low = 0;
     let high = this.#entries.length;
     while (low < high) {

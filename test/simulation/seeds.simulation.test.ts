@@ -9,7 +9,8 @@ const PROJECT = resolve(import.meta.dirname, '../..');
 
 function run(project: string, args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((done) => {
-    execFile(process.execPath, [join(project, 'test/simulation/main.ts'), ...args], { cwd: project }, (error, stdout, stderr) => {
+    const command = [join(project, 'test/simulation/main.ts'), ...args];
+    execFile(process.execPath, command, { cwd: project }, (error, stdout, stderr) => {
       done({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr });
     });
   });
@@ -34,7 +35,9 @@ describe('GIVEN a bug in the sink', () => {
   test('WHEN the seeds are played THEN one fails, is made smaller, and says how to play it again', async () => {
     const copy = mkdtempSync(join(tmpdir(), 'planted-'));
     try {
-      for (const part of ['src', 'test/simulation', 'package.json']) cpSync(join(PROJECT, part), join(copy, part), { recursive: true });
+      for (const part of ['src', 'test/simulation', 'package.json']) {
+        cpSync(join(PROJECT, part), join(copy, part), { recursive: true });
+      }
       symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'));
       const opening = join(copy, 'src/sink/opening.ts');
       const text = readFileSync(opening, 'utf8');

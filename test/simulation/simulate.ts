@@ -40,7 +40,9 @@ export interface RunResult {
 }
 
 const SINK_ID = 'sink';
-const CAUSES_THAT_KEEP_PROGRESS: ReadonlySet<string> = new Set(['newer-version', 'older-version', 'compacted', 'schema-change', 'spec-change']);
+const CAUSES_THAT_KEEP_PROGRESS: ReadonlySet<string> = new Set(
+  ['newer-version', 'older-version', 'compacted', 'schema-change', 'spec-change'],
+);
 const STEPS_MAX = 20_000;
 /** What a quiet world may need: the longest back-offs, the slowest answers and the lateness of progress, with room. */
 const CATCH_UP_MS = 600_000;
@@ -73,7 +75,9 @@ class Simulation {
     const scheduler = new Scheduler(keepTrace);
     const startTime = scenario.input === 'constant' ? 0xffff_ffff_ffff_ffffn : BigInt(EPOCH_MS - 10);
     const steps = scenario.input === 'constant' ? 0 : scenario.history.steps;
-    const history = generateHistory(random.stream('history'), { ...scenario.history, steps, mode: scenario.mode, startTime });
+    const history = generateHistory(
+      random.stream('history'), { ...scenario.history, steps, mode: scenario.mode, startTime },
+    );
     this.#world = {
       scenario, scheduler, history,
       random: random.stream('world'),
@@ -84,7 +88,9 @@ class Simulation {
     this.#catalog = new CatalogWorld(this.#world);
     this.#store = new ObjectWorld(this.#world);
     this.#source = new SourceWorld(this.#world);
-    const shared = { world: this.#world, catalog: this.#catalog, store: this.#store, source: this.#source, sinkId: SINK_ID };
+    const shared = {
+      world: this.#world, catalog: this.#catalog, store: this.#store, source: this.#source, sinkId: SINK_ID,
+    };
     this.#checker = new TableChecker(shared);
     this.#rivals = new Rivals({ ...shared, checker: this.#checker });
     this.#catalog.observers.push(this.#checker, new ProtocolChecker(this.#world));
@@ -137,7 +143,9 @@ class Simulation {
   }
 
   #situation(): string {
-    const phases = this.#processes.map((process) => `p${process.id} ${process.alive ? process.sink?.state().phase ?? '-' : 'killed'}`);
+    const phases = this.#processes.map(
+      (process) => `p${process.id} ${process.alive ? process.sink?.state().phase ?? '-' : 'killed'}`,
+    );
     return `${phases.join(', ')}; caught up: ${this.#hasCaughtUp()}`;
   }
 
@@ -158,7 +166,8 @@ class Simulation {
     return {
       name: 's', identity: { sinkId: SINK_ID, version, takeOver: false }, table: { namespace: ['ns'], name: 't' }, mode,
       keyColumns: mode === 'upsert' ? ['id'] : [], keyEnforced: mode === 'upsert', cluster: null, snapshot,
-      commitIntervalMs, heartbeatIntervalMs, uuidMapping: 'fixed', rowErrorPolicy: 'halt', targetFileSizeBytes: 1 << 27, stopGraceMs,
+      commitIntervalMs, heartbeatIntervalMs, stopGraceMs,
+      uuidMapping: 'fixed', rowErrorPolicy: 'halt', targetFileSizeBytes: 1 << 27,
     };
   }
 
@@ -180,7 +189,7 @@ class Simulation {
         snapshotId: () => base + ids++,
         uuid: () => {
           const digits = String(base + ids++).padStart(32, '0');
-          return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
+          return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
         },
         fraction: () => random.fraction(),
       },
@@ -195,7 +204,9 @@ class Simulation {
     if (end.reason === 'complete') {
       // Only what others do to the table can take away what made the sink say so.
       const isUndisturbed = [...this.#world.causes].every((cause) => CAUSES_THAT_KEEP_PROGRESS.has(cause));
-      if (isUndisturbed && !this.#hasCaughtUp()) violate(this.#world, 'halts', `p${process.id} says complete, the table does not`);
+      if (isUndisturbed && !this.#hasCaughtUp()) {
+        violate(this.#world, 'halts', `p${process.id} says complete, the table does not`);
+      }
       return;
     }
     if (end.reason === 'stopped') {
@@ -281,10 +292,15 @@ class Simulation {
     faults.active = false;
     for (const process of this.#processes) process.killing = null;
     this.#isQuiet = true;
-    const isForSomeone = this.#halts.length > 0 || this.#startsPending > 0 || this.#processes.some((process) => process.isRunning || process.end?.reason === 'complete');
-    if (!isForSomeone) this.#startLater(1, this.#version);
+    const isLeftAlone = this.#halts.length === 0 && this.#startsPending === 0
+      && !this.#processes.some((process) => process.isRunning || process.end?.reason === 'complete');
+    if (isLeftAlone) this.#startLater(1, this.#version);
     scheduler.at(CATCH_UP_MS, 'the end of patience', () => {
-      if (!this.#isSettled()) violate(this.#world, 'liveness', `still not there after ${CATCH_UP_MS / 1000} quiet seconds: ${this.#situation()}`);
+      if (!this.#isSettled()) {
+        violate(
+          this.#world, 'liveness', `still not there after ${CATCH_UP_MS / 1000} quiet seconds: ${this.#situation()}`,
+        );
+      }
     });
   }
 }

@@ -55,7 +55,9 @@ export class SinkProcess {
     void this.sink.done.then((end) => {
       if (!this.alive) return;
       this.end = end;
-      this.world.scheduler.note(`${this.#name} ended: ${end.reason} ${end.error?.code ?? ''} ${end.error?.message ?? ''}`);
+      this.world.scheduler.note(
+        `${this.#name} ended: ${end.reason} ${end.error?.code ?? ''} ${end.error?.message ?? ''}`,
+      );
       onEnd();
     });
   }
@@ -144,7 +146,8 @@ export class SinkProcess {
     this.heldBytes += bytes;
     const bound = this.world.scenario.budgetBytes + 2 * this.largestReadBytes;
     if (this.heldBytes > bound) {
-      violate(this.world, 'row-budget', `${this.#name} holds ${this.heldBytes} bytes of rows, ${chunk.rowCount} new, the bound is ${bound}`);
+      const held = `${this.heldBytes} bytes of rows, ${chunk.rowCount} rows new`;
+      violate(this.world, 'row-budget', `${this.#name} holds ${held}; the bound is ${bound}`);
     }
   }
 }

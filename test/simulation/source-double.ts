@@ -18,7 +18,9 @@ import { EPOCH_MS, type World, latencyMs } from './world.ts';
 
 export const RELATION: Relation = {
   id: 'u1', database: 'materialize', schema: 'public', name: 'orders', kind: 'materialized-view', uniqueKeys: [[0]],
-  columns: [{ name: 'id', type: scalar('bigint'), nullable: false }, { name: 'v', type: scalar('text'), nullable: true }],
+  columns: [
+    { name: 'id', type: scalar('bigint'), nullable: false }, { name: 'v', type: scalar('text'), nullable: true },
+  ],
 };
 
 const LAST_TIME = 0xffff_ffff_ffff_ffffn;
@@ -32,7 +34,7 @@ interface Failure {
 const FAILURES = {
   'disconnect': { code: 'source-disconnected', sqlState: '', text: '' },
   'cancelled': { code: 'source-cancelled', sqlState: '57014', text: 'canceling statement due to user request' },
-  'fell-behind': { code: 'source-fell-behind', sqlState: '53200', text: 'SUBSCRIBE fell behind: the client did not read results fast enough' },
+  'fell-behind': { code: 'source-fell-behind', sqlState: '53200', text: 'SUBSCRIBE fell behind: too slow' },
   'compacted': { code: 'history-compacted', sqlState: '22000', text: 'could not find a valid timestamp for the query' },
   'evaluation': { code: 'source-evaluation-error', sqlState: 'XX000', text: 'division by zero' },
 } as const satisfies Record<string, Failure>;
@@ -124,7 +126,9 @@ class Session {
   #asOf: bigint;
   #owesSnapshot: boolean;
 
-  constructor(source: SourceWorld, process: SinkProcess, request: SubscribeRequest, onEvent: (event: SourceEvent) => void) {
+  constructor(
+    source: SourceWorld, process: SinkProcess, request: SubscribeRequest, onEvent: (event: SourceEvent) => void,
+  ) {
     this.#source = source;
     this.#world = source.world;
     this.#process = process;
@@ -182,7 +186,9 @@ class Session {
   #tick(): void {
     const { faults, scenario, random } = this.#world;
     if (this.#source.isFailingToEvaluate()) return this.#fail('evaluation');
-    for (const kind of ['disconnect', 'cancelled', 'fell-behind'] as const) if (faults.strikes(kind)) return this.#fail(kind);
+    for (const kind of ['disconnect', 'cancelled', 'fell-behind'] as const) {
+      if (faults.strikes(kind)) return this.#fail(kind);
+    }
     const known = this.#source.frontier();
     const frontier = known === null ? null : this.#source.atChange(known, this.#sentBelow);
     if (frontier !== null && frontier <= this.#sentBelow) {
@@ -238,7 +244,9 @@ class Session {
     this.#rowsSent += rows.length;
     const { scenario, random, faults } = this.#world;
     if (this.#stream === null) {
-      const chunk = chunkOf(rows, scenario.collidingHashes ? 0xc000_0001 : 0xffff_ffff, this.#request.keyColumns.length === 0);
+      const chunk = chunkOf(
+        rows, scenario.collidingHashes ? 0xc000_0001 : 0xffff_ffff, this.#request.keyColumns.length === 0,
+      );
       this.#deliver({ kind: 'rows', chunk });
       return;
     }

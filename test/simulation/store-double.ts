@@ -20,7 +20,9 @@ export class ObjectWorld {
       this.objects.set(location, bytes);
       return 'stored';
     }
-    if (!Buffer.from(known).equals(bytes)) violate(this.#world, 'objects', `${location} is written twice with different bytes`);
+    if (!Buffer.from(known).equals(bytes)) {
+      violate(this.#world, 'objects', `${location} is written twice with different bytes`);
+    }
     return 'exists';
   }
 
@@ -32,8 +34,12 @@ export class ObjectWorld {
         const name = location.slice(location.lastIndexOf('/') + 1);
         const slowMs = faults.strikes('put-slow') ? random.between(500, 20_000) : 0;
         const arriveMs = latencyMs(random) + slowMs;
-        if (faults.strikes('put-fails-before')) return process.ask(`put ${name} lost`, arriveMs, () => fail('storage-unreachable'));
-        if (faults.strikes('put-throttled')) return process.ask(`put ${name} throttled`, arriveMs, () => fail('storage-unavailable'));
+        if (faults.strikes('put-fails-before')) {
+          return process.ask(`put ${name} lost`, arriveMs, () => fail('storage-unreachable'));
+        }
+        if (faults.strikes('put-throttled')) {
+          return process.ask(`put ${name} throttled`, arriveMs, () => fail('storage-unavailable'));
+        }
         if (faults.strikes('put-credentials-expired')) {
           return process.ask(`put ${name} expired`, arriveMs, () => fail('storage-credentials-expired'));
         }
@@ -62,7 +68,9 @@ export class ObjectWorld {
       },
       delete: (location) => process.request('delete', latencyMs(random), 1, () => {
         this.objects.delete(location);
-        if (this.referred.has(location)) violate(this.#world, 'objects', `the sink deleted ${location}, which a snapshot refers to`);
+        if (this.referred.has(location)) {
+          violate(this.#world, 'objects', `the sink deleted ${location}, which a snapshot refers to`);
+        }
       }),
     };
   }

@@ -1,7 +1,7 @@
 /**
- * A reader of tables that shares no code with the sink (spec: "Scan Planning", "Sequence Number Inheritance"): which files
- * are live in a snapshot, and which rows. Containers that stand for their records are opened directly, real ones by the
- * reader of the independent check.
+ * A reader of tables that shares no code with the sink (spec: "Scan Planning", "Sequence Number Inheritance"): which
+ * files are live in a snapshot, and which rows. Containers that stand for their records are opened directly, real ones
+ * by the reader of the independent check.
  */
 import type { Snapshot } from '../../src/iceberg/metadata.ts';
 import * as strict from '../../src/embedded/check/manifests.ts';
@@ -26,16 +26,25 @@ export interface ManifestRow {
   readonly addedFiles: bigint;
   readonly existingFiles: bigint;
   readonly deletedFiles: bigint;
-  readonly entries: readonly (LiveFile & { readonly status: 'existing' | 'added' | 'deleted'; readonly fileSequenceNumber: bigint })[];
+  readonly entries: readonly ManifestEntry[];
+}
+
+export interface ManifestEntry extends LiveFile {
+  readonly status: 'existing' | 'added' | 'deleted';
+  readonly fileSequenceNumber: bigint;
 }
 
 export type Objects = ReadonlyMap<string, Uint8Array>;
 
 /** Throws an Error that names what is missing or malformed. */
-export function readManifests(objects: Objects, snapshot: Snapshot, cache: Map<string, ManifestRow['entries']>): readonly ManifestRow[] {
+export function readManifests(
+  objects: Objects, snapshot: Snapshot, cache: Map<string, ManifestRow['entries']>,
+): readonly ManifestRow[] {
   const bytes = objectAt(objects, snapshot.manifestList);
   const container = containerOf(bytes);
-  if (container === null) return strict.readManifestList(bytes).manifests.map((summary) => realManifest(objects, summary));
+  if (container === null) {
+    return strict.readManifestList(bytes).manifests.map((summary) => realManifest(objects, summary));
+  }
   return container.records.map((record) => {
     const path = record['manifest_path'] as string;
     const sequenceNumber = record['sequence_number'] as bigint;
@@ -62,7 +71,9 @@ function realManifest(objects: Objects, summary: strict.ManifestSummary): Manife
   return {
     path: summary.path, length: summary.length, content: summary.content,
     sequenceNumber: summary.sequenceNumber, minSequenceNumber: summary.minSequenceNumber,
-    addedFiles: summary.counts.added.files, existingFiles: summary.counts.existing.files, deletedFiles: summary.counts.deleted.files,
+    addedFiles: summary.counts.added.files,
+    existingFiles: summary.counts.existing.files,
+    deletedFiles: summary.counts.deleted.files,
     entries: entries.map((entry) => ({ ...entry, content: entry.kind })),
   };
 }
@@ -77,7 +88,9 @@ function memoryEntries(bytes: Uint8Array, path: string, listed: bigint): Manifes
     const file = record['data_file'] as Readonly<Record<string, unknown>>;
     const status = STATUSES[record['status'] as number];
     const content = CONTENTS[file['content'] as number];
-    if (status === undefined || content === undefined) throw new Error(`${path} has an entry of unknown status or content`);
+    if (status === undefined || content === undefined) {
+      throw new Error(`${path} has an entry of unknown status or content`);
+    }
     const inherited = (value: unknown): bigint => {
       if (value !== null) return value as bigint;
       if (status !== 'added') throw new Error(`${path} has an entry that is ${status} and has no sequence number`);
@@ -106,8 +119,12 @@ export function liveFiles(manifests: readonly ManifestRow[]): readonly LiveFile[
 
 const decoder = new TextDecoder();
 
-/** Upsert: row → copies. Append: `±1@time row` → how often. `parsed` keeps the contents of files, which never change. */
-export function readRows(objects: Objects, files: readonly LiveFile[], parsed: Map<string, unknown>): ReadonlyMap<string, number> {
+/**
+ * Upsert: row → copies. Append: `±1@time row` → how often. `parsed` keeps the contents of files, which don't change.
+ */
+export function readRows(
+  objects: Objects, files: readonly LiveFile[], parsed: Map<string, unknown>,
+): ReadonlyMap<string, number> {
   const contentOf = (path: string): unknown => {
     const bytes = objectAt(objects, path);
     let content = parsed.get(path);

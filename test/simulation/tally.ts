@@ -14,7 +14,9 @@ export function createTally(): Tally {
   const faults = new Map<string, number>();
   const events = new Map<string, number>();
   const halts = new Map<string, number>();
-  const count = (map: Map<string, number>, key: string, by: number): void => void map.set(key, (map.get(key) ?? 0) + by);
+  const count = (map: Map<string, number>, key: string, by: number): void => {
+    map.set(key, (map.get(key) ?? 0) + by);
+  };
   return {
     numbers, faults, events, halts,
     add(result) {
@@ -35,7 +37,8 @@ export function tallyText(tally: Tally, seconds: number): string {
   const list = (map: ReadonlyMap<string, number>): string =>
     [...map].sort(([, a], [, b]) => b - a).map(([key, times]) => `${key} ${times}`).join(', ') || 'none';
   return [
-    `${runs} seeds in ${seconds.toFixed(1)} s (${(runs / seconds).toFixed(0)} a second), ${steps} events, ${commits} commits judged, `
+    `${runs} seeds in ${seconds.toFixed(1)} s (${(runs / seconds).toFixed(0)} a second), ${steps} events, `
+    + `${commits} commits judged, `
     + `${kills} kills, ${caughtUp} tables caught up`,
     `faults: ${list(tally.faults)}`,
     `events: ${list(tally.events)}`,

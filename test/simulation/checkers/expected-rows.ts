@@ -1,7 +1,7 @@
 /**
- * What a snapshot must hold, from the history alone: the first one everything below its frontier, each later one what its
- * parent held and the changes between the two frontiers. So it can also be said what is right on top of a table that
- * somebody rolled back or forged.
+ * What a snapshot must hold, from the history alone: the first one everything below its frontier, each later one what
+ * its parent held and the changes between the two frontiers. So it can also be said what is right on top of a table
+ * that somebody rolled back or forged.
  */
 import { type History, addChange, addTo, keyOf } from '../history.ts';
 
@@ -40,7 +40,9 @@ export function firstRows(history: History, { mode, snapshot, asOf, upper, isCon
   if (mode === 'upsert') return history.relationBefore(isConstant ? null : upper);
   const rows = new Map<string, number>();
   if (snapshot) {
-    for (const [row, diff] of history.relationBefore(isConstant ? null : asOf + 1n)) addChange(rows, { time: asOf, row, diff });
+    for (const [row, diff] of history.relationBefore(isConstant ? null : asOf + 1n)) {
+      addChange(rows, { time: asOf, row, diff });
+    }
   }
   return applySpan(history, mode, rows, asOf + 1n, upper);
 }
@@ -51,6 +53,8 @@ export function difference(actual: Rows, expected: Rows): string | null {
     const found = actual.get(row) ?? 0;
     if (found !== count) return `'${row}' is there ${found} times instead of ${count}`;
   }
-  for (const [row, count] of actual) if (!expected.has(row)) return `'${row}' is there ${count} times and should not be`;
+  for (const [row, count] of actual) {
+    if (!expected.has(row)) return `'${row}' is there ${count} times and should not be`;
+  }
   return null;
 }

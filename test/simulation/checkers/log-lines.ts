@@ -9,12 +9,17 @@ import { violate } from '../world.ts';
 export function watchedLog(process: SinkProcess): Log {
   return {
     write: (_level, event, fields) => {
-      process.world.scheduler.note(`p${process.id} log ${event} ${String(fields['code'] ?? fields['cause'] ?? fields['frontier'] ?? '')}`);
+      process.world.scheduler.note(
+        `p${process.id} log ${event} ${String(fields['code'] ?? fields['cause'] ?? fields['frontier'] ?? '')}`,
+      );
       if (event === 'restarting' && !process.world.faults.disturbed) {
-        violate(process.world, 'calm', `p${process.id} starts over in a calm world: ${String(fields['code'])} ${String(fields['message'])}`);
+        const why = `${String(fields['code'])} ${String(fields['message'])}`;
+        violate(process.world, 'calm', `p${process.id} starts over in a calm world: ${why}`);
       }
       for (const field of Object.values(fields)) {
-        if (typeof field === 'string' && field.includes('zq')) violate(process.world, 'log', `${event} shows a row value`);
+        if (typeof field === 'string' && field.includes('zq')) {
+          violate(process.world, 'log', `${event} shows a row value`);
+        }
       }
     },
   };

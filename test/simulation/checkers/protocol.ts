@@ -29,31 +29,47 @@ export class ProtocolChecker implements CatalogObserver {
     const wrong = (what: string): void => violate(this.#world, 'protocol', `p${process.id}: ${what}`);
     if (this.#blind.has(process)) wrong('a commit is sent without a look at the table since the last one');
     this.#blind.add(process);
-    if (!requirements.some((requirement) => requirement.type === 'assert-table-uuid')) wrong('the uuid is not asserted');
-    const ref = requirements.find((requirement) => requirement.type === 'assert-ref-snapshot-id' && requirement.ref === 'main');
+    if (!requirements.some((requirement) => requirement.type === 'assert-table-uuid')) {
+      wrong('the uuid is not asserted');
+    }
+    const ref = requirements.find(
+      (requirement) => requirement.type === 'assert-ref-snapshot-id' && requirement.ref === 'main',
+    );
     const added = updates.filter((update) => update.action === 'add-snapshot');
     const moved = updates.filter((update) => update.action === 'set-snapshot-ref');
-    if (added.length !== 1 || moved.length !== 1 || updates.length !== 2) return wrong('a commit adds one snapshot and moves main to it');
+    if (added.length !== 1 || moved.length !== 1 || updates.length !== 2) {
+      return wrong('a commit adds one snapshot and moves main to it');
+    }
     this.#judgeAgainstSeen(process, requirements, added[0]?.snapshot.schemaId ?? null, wrong);
     if (ref?.type !== 'assert-ref-snapshot-id') return wrong('the head is not asserted');
     if (added[0]?.snapshot.parentSnapshotId !== ref.snapshotId) wrong('the head asserted is not the parent');
-    if (moved[0]?.snapshotId !== added[0]?.snapshot.snapshotId || moved[0]?.ref !== 'main') wrong('main is moved elsewhere');
+    if (moved[0]?.snapshotId !== added[0]?.snapshot.snapshotId || moved[0]?.ref !== 'main') {
+      wrong('main is moved elsewhere');
+    }
     return undefined;
   }
 
   /** A table may change between the look and the commit; but what the sink saw must allow what it sends. */
-  #judgeAgainstSeen(process: SinkProcess, requirements: readonly Requirement[], schemaId: number | null, wrong: (what: string) => void): void {
+  #judgeAgainstSeen(
+    process: SinkProcess, requirements: readonly Requirement[], schemaId: number | null, wrong: (what: string) => void,
+  ): void {
     const { seen, plannedFor } = process;
     if (seen === null || plannedFor === null) return wrong('a commit is sent to a table that was not there');
     const spec = seen.partitionSpecs.find((candidate) => candidate.specId === seen.defaultSpecId);
-    if (spec === undefined || spec.fields.length > 0) wrong('a commit is sent to a table that was seen to be partitioned');
+    if (spec === undefined || spec.fields.length > 0) {
+      wrong('a commit is sent to a table that was seen to be partitioned');
+    }
     if (schemaId !== seen.currentSchemaId) wrong('a snapshot says another schema than the table had');
     if (schemaId !== plannedFor.currentSchemaId) wrong('files of one schema are sent to a table with another');
     if (seen.tableUuid !== plannedFor.tableUuid) wrong('files of one table are sent to another');
     for (const requirement of requirements) {
-      if (requirement.type === 'assert-table-uuid' && requirement.uuid !== seen.tableUuid) wrong('another uuid than the one seen is asserted');
+      if (requirement.type === 'assert-table-uuid' && requirement.uuid !== seen.tableUuid) {
+        wrong('another uuid than the one seen is asserted');
+      }
       if (requirement.type !== 'assert-ref-snapshot-id') continue;
-      if (requirement.snapshotId !== (seen.refs['main']?.snapshotId ?? null)) wrong('another head than the one seen is asserted');
+      if (requirement.snapshotId !== (seen.refs['main']?.snapshotId ?? null)) {
+        wrong('another head than the one seen is asserted');
+      }
     }
     return undefined;
   }

@@ -69,10 +69,13 @@ export class TableChecker implements CatalogObserver {
   onChange(before: TableMetadata | null, after: TableMetadata | null, author: Author): void {
     if (after === null) return;
     const head = after.refs['main']?.snapshotId ?? null;
-    const previous = before !== null && before.tableUuid === after.tableUuid ? before.refs['main']?.snapshotId ?? null : null;
+    const previous =
+      before !== null && before.tableUuid === after.tableUuid ? before.refs['main']?.snapshotId ?? null : null;
     if (head === null || head === previous) return;
     const snapshot = after.snapshots.find((candidate) => candidate.snapshotId === head);
-    if (snapshot === undefined) return violate(this.#options.world, 'table', `main is at ${head}, which does not exist`);
+    if (snapshot === undefined) {
+      return violate(this.#options.world, 'table', `main is at ${head}, which does not exist`);
+    }
     if (author.kind === 'sink') this.#judgeCommit(before, after, snapshot, previous, author);
     try {
       this.#judgeFiles(after, snapshot);
@@ -89,15 +92,20 @@ export class TableChecker implements CatalogObserver {
       try {
         const manifests = readManifests(store.objects, snapshot, this.#entries);
         for (const file of liveFiles(manifests)) {
-          if (!store.objects.has(file.path)) violate(world, 'files', `${file.path} of snapshot ${snapshot.snapshotId} is gone`);
+          if (!store.objects.has(file.path)) {
+            violate(world, 'files', `${file.path} of snapshot ${snapshot.snapshotId} is gone`);
+          }
         }
       } catch (thrown) {
-        violate(world, 'files', `snapshot ${snapshot.snapshotId}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+        const message = thrown instanceof Error ? thrown.message : String(thrown);
+        violate(world, 'files', `snapshot ${snapshot.snapshotId}: ${message}`);
       }
     }
   }
 
-  #judgeCommit(before: TableMetadata | null, after: TableMetadata, snapshot: Snapshot, previous: bigint | null, author: Author): void {
+  #judgeCommit(
+    before: TableMetadata | null, after: TableMetadata, snapshot: Snapshot, previous: bigint | null, author: Author,
+  ): void {
     const { world, sinkId } = this.#options;
     const wrong = (what: string): void => violate(world, 'progress', `snapshot ${snapshot.snapshotId}: ${what}`);
     const version = author.process?.version ?? 0n;
@@ -105,7 +113,9 @@ export class TableChecker implements CatalogObserver {
     if (upper === 'none') return wrong('it says no frontier');
     if (snapshot.summary['mz-sink-id'] !== sinkId) wrong('it says another sink id');
     if (snapshot.summary['mz-sink-version'] !== String(version)) wrong('it says another version');
-    if (snapshot.parentSnapshotId !== previous) wrong(`its parent is ${snapshot.parentSnapshotId}, main was at ${previous}`);
+    if (snapshot.parentSnapshotId !== previous) {
+      wrong(`its parent is ${snapshot.parentSnapshotId}, main was at ${previous}`);
+    }
     const parent = this.known(after, previous);
     if (previous !== null && parent === null) return wrong('its parent is not known');
     if (parent !== null) {
@@ -139,7 +149,8 @@ export class TableChecker implements CatalogObserver {
       }));
     } else {
       const from = parent.progress?.upper ?? null;
-      const rows = scenario.input === 'constant' ? parent.rows : applySpan(history, scenario.mode, parent.rows, from, upper);
+      const isConstant = scenario.input === 'constant';
+      const rows = isConstant ? parent.rows : applySpan(history, scenario.mode, parent.rows, from, upper);
       candidates = [{ asOf: parent.asOfs[0] ?? 0n, rows }];
     }
     const fitting = candidates.filter(({ rows }) => difference(actual, rows) === null);
@@ -152,7 +163,9 @@ export class TableChecker implements CatalogObserver {
     if (!isTainted && scenario.mode === 'upsert') {
       const wanted = history.relationBefore(scenario.input === 'constant' ? null : upper);
       const differs = difference(actual, wanted);
-      if (differs !== null) violate(world, 'rows', `snapshot ${snapshot.snapshotId} is not the relation at ${upper}: ${differs}`);
+      if (differs !== null) {
+        violate(world, 'rows', `snapshot ${snapshot.snapshotId} is not the relation at ${upper}: ${differs}`);
+      }
     }
     this.declare(after, snapshot.snapshotId, {
       rows: actual, isTainted, asOfs: fitting.map(({ asOf }) => asOf), progress: { upper, version, sinkId },
@@ -169,8 +182,11 @@ export class TableChecker implements CatalogObserver {
       store.referred.add(manifest.path);
       if (seen.has(manifest.path)) wrong(`${manifest.path} is listed twice`);
       seen.add(manifest.path);
-      const count = (status: string): bigint => BigInt(manifest.entries.filter((entry) => entry.status === status).length);
-      if (count('added') !== manifest.addedFiles || count('existing') !== manifest.existingFiles || count('deleted') !== manifest.deletedFiles) {
+      const count = (status: string): bigint => BigInt(
+        manifest.entries.filter((entry) => entry.status === status).length,
+      );
+      const counted = [count('added'), count('existing'), count('deleted')].join();
+      if (counted !== [manifest.addedFiles, manifest.existingFiles, manifest.deletedFiles].join()) {
         wrong(`${manifest.path} is counted wrongly`);
       }
       if (manifest.sequenceNumber > snapshot.sequenceNumber) wrong(`${manifest.path} is later than its snapshot`);
@@ -180,8 +196,12 @@ export class TableChecker implements CatalogObserver {
         if (seen.has(entry.path)) wrong(`${entry.path} is live twice`);
         seen.add(entry.path);
         if (!store.objects.has(entry.path)) wrong(`${entry.path} does not exist`);
-        if (entry.sequenceNumber < manifest.minSequenceNumber) wrong(`${entry.path} is below the least number of its manifest`);
-        if ((entry.content === 'data') !== (manifest.content === 'data')) wrong(`${entry.path} is in a manifest of the other kind`);
+        if (entry.sequenceNumber < manifest.minSequenceNumber) {
+          wrong(`${entry.path} is below the least number of its manifest`);
+        }
+        if ((entry.content === 'data') !== (manifest.content === 'data')) {
+          wrong(`${entry.path} is in a manifest of the other kind`);
+        }
         if (!entry.path.startsWith(after.location)) wrong(`${entry.path} is outside the table`);
       }
     }
