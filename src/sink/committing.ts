@@ -8,7 +8,7 @@
  */
 import { decideCommit } from '../commit/decide.ts';
 import { COMMIT_BACKOFF, backoffMs } from '../commit/retry.ts';
-import { SinkError, invariant } from '../errors.ts';
+import { type ErrorCode, SinkError, invariant } from '../errors.ts';
 import type { Snapshot } from '../iceberg/metadata.ts';
 import { formatSpan } from '../time/span.ts';
 import type { Effect, StepInputs } from './effects.ts';
@@ -17,16 +17,18 @@ import type { CommitOutcome, LoadOutcome } from './ports.ts';
 import type { Committing, SinkState } from './state.ts';
 
 /**
- * A commit that the catalog calls invalid is built again on the table as it is then. A write to another branch between
- * our look and our post takes the sequence number that we chose, and catalogs answer 400 to that, not 409, although
- * main is where it was. What is invalid for another reason stays so, and halts after these few tries.
+ * What was seen of the table may be out of date by the time it is built upon, in two ways that look final and are not.
+ * A write to another branch takes the sequence number that we chose, and catalogs answer 400 to that, not 409, although
+ * main is where it was. And the list of a head that is head no more may have been removed by snapshot expiry. So both
+ * are tried again on the table as it is then; what has another cause stays so, and halts after these few tries.
  */
-const REFUSALS_MAX = 3;
+const STALE_MAX = 3;
+const STALE_CODES: ReadonlySet<ErrorCode> = new Set(['commit-refused', 'storage-object-missing']);
 
 /** Moves the waiting batch up; the caller has made sure that there is one and that no other is on its way. */
 export function beginCommit(state: SinkState): Step {
   invariant(state.committing === null && state.ready !== null, 'one commit at a time, of a batch that is written');
-  const committing: Committing = { written: state.ready, attempt: 1, refusals: 0, step: 'loading', base: null };
+  const committing: Committing = { written: state.ready, attempt: 1, staleTries: 0, step: 'loading', base: null };
   return stay({ ...state, ready: null, committing }, { kind: 'load-table', epoch: state.epoch, purpose: 'commit' });
 }
 
@@ -78,10 +80,7 @@ export function onCommitAnswer(state: SinkState, outcome: CommitOutcome, inputs:
       return again(state, committing, inputs, 'unknown', outcome.message, 0);
     case 'refused':
       // Even a definite refusal of this request says nothing of earlier ones; files stay for orphan clean-up.
-      if (outcome.error.code === 'commit-refused' && committing.refusals + 1 < REFUSALS_MAX) {
-        const refused = { ...committing, refusals: committing.refusals + 1 };
-        return again(state, refused, inputs, outcome.error.code, outcome.error.message, 0);
-      }
+      if (mayBeStale(committing, outcome.error)) return againAsStale(state, committing, inputs, outcome.error);
       if (outcome.error.disposition === 'halt') return fail(state, outcome.error, inputs);
       return again(state, committing, inputs, outcome.error.code, outcome.error.message, outcome.error.detail.retryAfterMs ?? 0);
   }
@@ -89,8 +88,20 @@ export function onCommitAnswer(state: SinkState, outcome: CommitOutcome, inputs:
 
 /** Loading or listing failed: nothing was sent, so the same attempt may simply begin again, unless the cause is final. */
 export function onCommitEffectFailed(state: SinkState, error: SinkError, inputs: StepInputs): Step {
+  if (state.committing !== null && mayBeStale(state.committing, error)) {
+    return againAsStale(state, state.committing, inputs, error);
+  }
   if (state.committing === null || error.disposition === 'halt' || error.disposition === 'restart') return fail(state, error, inputs);
   return again({ ...state, lastError: error }, state.committing, inputs, error.code, error.message, error.detail.retryAfterMs ?? 0);
+}
+
+function mayBeStale(committing: Committing, error: SinkError): boolean {
+  return STALE_CODES.has(error.code) && committing.staleTries + 1 < STALE_MAX;
+}
+
+function againAsStale(state: SinkState, committing: Committing, inputs: StepInputs, error: SinkError): Step {
+  const counted = { ...committing, staleTries: committing.staleTries + 1 };
+  return again(state, counted, inputs, error.code, error.message, 0);
 }
 
 function again(state: SinkState, committing: Committing, inputs: StepInputs, cause: string, message: string, retryAfterMs: number): Step {

@@ -26,8 +26,8 @@ export type Phase =
 export interface Committing {
   readonly written: WrittenBatch;
   readonly attempt: number;
-  /** How often in all the catalog called the commit invalid. */
-  readonly refusals: number;
+  /** How often in all it failed in a way that an outdated view of the table explains. */
+  readonly staleTries: number;
   readonly step: 'loading' | 'listing' | 'posting' | 'waiting';
   readonly base: CommitBase | null;
 }

@@ -262,6 +262,38 @@ describe('GIVEN a commit that the catalog calls invalid', () => {
   });
 });
 
+describe('GIVEN a manifest list of the head that is gone from storage', () => {
+  async function restartedWithoutList(): Promise<{ world: MemoryWorld; path: string; bytes: Uint8Array; end: RunningSink['done'] }> {
+    const { world: before, sink: first } = await started();
+    first.stop();
+    await first.done;
+    const world = memoryWorld(before);
+    const path = world.catalog.table().metadata.snapshots[0]!.manifestList;
+    const bytes = world.store.objects.get(path)!;
+    const { done: end } = runSink(settings(), world.ports, LIMITS);
+    await settled();
+    world.store.objects.delete(path);
+    world.source.progress(1_000n);
+    world.source.rows(insert('3\tc', 1_500n));
+    world.source.progress(3_000n);
+    await settled();
+    return { world, path, bytes, end };
+  }
+
+  test('WHEN a second look at the table finds it THEN the sink goes on', async () => {
+    const { world, path, bytes } = await restartedWithoutList();
+    world.store.objects.set(path, bytes);
+    await world.clock.advance(10_000);
+    expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
+  });
+
+  test('WHEN it stays away THEN the sink halts and says so', async () => {
+    const { world, end } = await restartedWithoutList();
+    await world.clock.advance(10_000);
+    expect(await end).toMatchObject({ reason: 'halted', error: { code: 'storage-object-missing' } });
+  });
+});
+
 describe('GIVEN a source that ends early', () => {
   test('THEN the sink resumes below its frontier without a snapshot, and loses and doubles nothing', async () => {
     const { world } = await started();
