@@ -31,7 +31,8 @@ export class CatalogWorld {
   readonly observers: CatalogObserver[] = [];
   metadata: TableMetadata | null = null;
   tablesMade = 0;
-  commitsApplied = 0;
+  /** Snapshots that a commit of a sink put into the table, whatever became of them. */
+  readonly applied = new Set<bigint>();
 
   constructor(world: World) {
     this.#world = world;
@@ -84,7 +85,7 @@ export class CatalogWorld {
       if (typeof applied === 'string') return { kind: 'refused', error: new SinkError('commit-refused', applied) };
       next = applied;
     }
-    this.commitsApplied++;
+    for (const update of updates) if (update.action === 'add-snapshot') this.applied.add(update.snapshot.snapshotId);
     this.replace(next, author);
     return { kind: 'committed' };
   }

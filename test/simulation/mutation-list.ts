@@ -44,23 +44,12 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'our snapshot anywhere in the table is proof',
-    seeds: 3_000,
+    seeds: 8_000,
     edits: [
       {
         file: 'commit/decide.ts',
         find: 'if (ancestry.some((snapshot)',
         replace: 'if (metadata.snapshots.some((snapshot)',
-      },
-    ],
-  },
-  {
-    name: 'a first look that says fresh is enough',
-    seeds: 3_000,
-    edits: [
-      {
-        file: 'commit/decide.ts',
-        find: "if (found.kind === 'fresh') return decideOnFresh(batch.span);",
-        replace: "if (found.kind === 'fresh') return { kind: 'send', head: null, parent: null };",
       },
     ],
   },

@@ -48,7 +48,10 @@ export class Rivals {
   readonly #actions: Readonly<Record<RivalEventKind, (metadata: TableMetadata, amount: number) => void>> = {
     'compaction': (metadata, amount) => this.#compact(metadata, amount),
     'expiry': (metadata, amount) => this.#expire(metadata, 1 + (amount % 3)),
-    'rollback': (metadata, amount) => this.#rollBack(metadata, 1 + (amount % 2)),
+    'rollback': (metadata, amount) => {
+      if (amount % 2 === 0) this.#rollBack(metadata, 1 + (amount % 3));
+      else this.#rollBackNext();
+    },
     'property-change': (metadata) => this.#change(
       { ...metadata, properties: { ...metadata.properties, 'write.parquet.compression-codec': 'snappy' } },
     ),
@@ -167,6 +170,23 @@ export class Rivals {
     if (target === null) return;
     this.#options.world.causes.add('rollback');
     this.#change(withMain(metadata, target.snapshotId));
+  }
+
+  /** Takes the next commit of a sink back, before the sink may know of it. */
+  #rollBackNext(): void {
+    const { catalog, world } = this.#options;
+    let isArmed = true;
+    catalog.observers.push({
+      onCommitRequest: () => undefined,
+      onLoad: () => undefined,
+      onChange: (_before, _after, author) => {
+        if (!isArmed || author.kind !== 'sink') return;
+        isArmed = false;
+        world.scheduler.at(0, 'rollback of the commit', () => {
+          if (catalog.metadata !== null) this.#rollBack(catalog.metadata, 1);
+        });
+      },
+    });
   }
 
   /** A snapshot on another branch: raises the sequence number and is none of the sink's business. */

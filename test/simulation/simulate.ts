@@ -5,6 +5,7 @@
 import type { SinkPorts } from '../../src/sink/driver.ts';
 import type { SinkSettings } from '../../src/sink/effects.ts';
 import { CatalogWorld } from './catalog-double.ts';
+import { claimsOf } from './checkers/claims.ts';
 import { judgeEnd } from './checkers/halts.ts';
 import { watchedLog } from './checkers/log-lines.ts';
 import { ProtocolChecker } from './checkers/protocol.ts';
@@ -194,6 +195,7 @@ class Simulation {
         fraction: () => random.fraction(),
       },
       log: watchedLog(process),
+      onCommitted: claimsOf(process, (snapshotId) => this.#catalog.applied.has(snapshotId)),
     };
   }
 
