@@ -1,6 +1,6 @@
 /**
- * Plants the bugs of `mutation-list.ts`, one at a time, in a copy of the sources, and runs the simulator on it. Each
- * must be caught within its number of seeds; one that is not is a hole in the simulator.
+ * Plants the bugs of `planted-commit-bugs.ts` and `planted-row-bugs.ts`, one at a time, in a copy of the sources, and runs
+ * the simulator on it. Each must be caught within its number of seeds; one that is not is a hole in the simulator.
  *
  * `node test/simulation/mutations.ts [--only TEXT]`
  */
@@ -9,7 +9,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Edit, MUTATIONS, type Mutation } from './mutation-list.ts';
+import type { Edit, Mutation } from './planted-bug.ts';
+import { COMMIT_BUGS } from './planted-commit-bugs.ts';
+import { ROW_BUGS } from './planted-row-bugs.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 /** A bug may also make the sink go round in circles without time passing; that is noticed by nothing but the clock. */
@@ -58,7 +60,7 @@ const { values } = parseArgs({ options: { only: { type: 'string', default: '' } 
 const copy = copyProject();
 const verdicts: Verdict[] = [];
 try {
-  for (const mutation of MUTATIONS.filter(({ name }) => name.includes(values.only))) {
+  for (const mutation of [...COMMIT_BUGS, ...ROW_BUGS].filter(({ name }) => name.includes(values.only))) {
     const files = new Map(mutation.edits.map(({ file }) => [file, readFileSync(join(copy, 'src', file))]));
     plant(copy, mutation.edits);
     const verdict = judge(copy, mutation);

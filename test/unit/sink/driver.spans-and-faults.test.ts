@@ -1,35 +1,10 @@
 /** Machine and driver together on a world in memory: spans, resume, lost answers, draining, stopping. */
 import { describe, expect, test } from 'vitest';
 import { SinkError } from '../../../src/errors.ts';
-import { updateToJson } from '../../../src/iceberg/metadata-json.ts';
-import { type RunningSink, runSink } from '../../../src/sink/driver.ts';
-import type { SinkSettings } from '../../../src/sink/effects.ts';
+import { runSink } from '../../../src/sink/driver.ts';
 import { type MemoryWorld, memoryWorld, settled } from '../../doubles/memory-world.ts';
+import { LIMITS, TINY, insert, remove, settings, started } from '../../doubles/started-sink.ts';
 import { readTable } from '../../doubles/read-json-table.ts';
-
-const LIMITS = { rowBytesMax: 1 << 22, stashBytesMax: 1 << 20, streamBytesMax: 1 << 20, groupBytesMax: 1 << 20 };
-const TINY = { rowBytesMax: 400, stashBytesMax: 100, streamBytesMax: 100, groupBytesMax: 100 };
-
-const settings = (over: Partial<SinkSettings> = {}): SinkSettings => ({
-  name: 's', identity: { sinkId: 's', version: 0n, takeOver: false }, table: { namespace: ['ns'], name: 't' }, mode: 'upsert',
-  keyColumns: ['id'], keyEnforced: true, cluster: null, snapshot: true, commitIntervalMs: 1_000, heartbeatIntervalMs: 300_000,
-  uuidMapping: 'fixed', rowErrorPolicy: 'halt', targetFileSizeBytes: 1 << 27, stopGraceMs: 5_000, ...over,
-});
-
-const insert = (row: string, time: bigint, diff = 1n) => ({ row, time, diff });
-const remove = (row: string, time: bigint) => ({ row, time, diff: -1n });
-
-/** A sink that has committed the snapshot `1 a`, `2 b` at as of 1000. */
-async function started(over: Partial<SinkSettings> = {}, limits = LIMITS): Promise<{ world: MemoryWorld; sink: RunningSink }> {
-  const world = memoryWorld();
-  const sink = runSink(settings(over), world.ports, limits);
-  await settled();
-  world.source.progress(1_000n);
-  world.source.rows(insert('1\ta', 1_000n), insert('2\tb', 1_000n));
-  world.source.progress(1_001n);
-  await settled();
-  return { world, sink };
-}
 
 const frontiers = (world: MemoryWorld): string[] => world.catalog.table().metadata.snapshots.map((s) => s.summary['mz-frontier'] ?? '-');
 
@@ -200,97 +175,6 @@ describe('GIVEN an answer that does not come', () => {
     expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
     expect([...world.store.objects.keys()].filter((path) => path.includes('-00001-data-'))).toHaveLength(1);
     expect([...world.store.objects.keys()].filter((path) => /snap-.*-00001\.avro$/.test(path))).toHaveLength(4);
-  });
-});
-
-describe('GIVEN a disk that fails while the source waits for it', () => {
-  test('THEN the sink starts over at once instead of waiting for progress that a paused source never brings', async () => {
-    const world = memoryWorld();
-    const { openSpill } = world.ports;
-    let isFull = true;
-    const ports = {
-      ...world.ports,
-      openSpill: (name: string) => {
-        const spill = openSpill(name);
-        const append = spill.append.bind(spill);
-        spill.append = (partition, chunk) =>
-          (isFull ? Promise.reject(new SinkError('spill-failed', 'planned')) : append(partition, chunk));
-        return spill;
-      },
-    };
-    const sink = runSink(settings({ snapshot: false }), ports, TINY);
-    await settled();
-    world.source.progress(1_000n);
-    for (let i = 0; i < 20; i++) world.source.rows(insert(`${i}\tv${i}`, 1_500n));
-    await settled();
-    expect(sink.state()).toMatchObject({ phase: 'backing-off', lastError: { code: 'spill-failed' } });
-    isFull = false;
-    await world.clock.advance(1_000);
-    expect(world.source.requests).toHaveLength(2);
-  });
-});
-
-describe('GIVEN a commit that the catalog calls invalid', () => {
-  test('WHEN a write to another branch took its sequence number THEN it is built again and sent', async () => {
-    const { world, sink } = await started();
-    const { snapshots } = world.catalog.table().metadata;
-    const load = world.catalog.loadTable.bind(world.catalog);
-    world.catalog.loadTable = async () => {
-      const outcome = await load();
-      world.catalog.loadTable = load;
-      const snapshot = { ...snapshots[0]!, snapshotId: 5n, parentSnapshotId: snapshots[0]!.snapshotId, sequenceNumber: 2n };
-      world.catalog.edit([
-        updateToJson({ action: 'add-snapshot', snapshot }),
-        updateToJson({ action: 'set-snapshot-ref', ref: 'audit', snapshotId: 5n, type: 'branch' }),
-      ]);
-      return outcome;
-    };
-    world.source.rows(insert('3\tc', 1_500n));
-    world.source.progress(3_000n);
-    await world.clock.advance(10_000);
-    expect(sink.state().phase).toBe('running');
-    expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
-  });
-
-  test('WHEN it stays invalid THEN the sink halts and says so', async () => {
-    const { world, sink } = await started();
-    world.catalog.commit = async () => ({ kind: 'refused', error: new SinkError('commit-refused', 'planned') });
-    world.source.rows(insert('3\tc', 1_500n));
-    world.source.progress(3_000n);
-    await world.clock.advance(60_000);
-    expect(await sink.done).toMatchObject({ reason: 'halted', error: { code: 'commit-refused' } });
-  });
-});
-
-describe('GIVEN a manifest list of the head that is gone from storage', () => {
-  async function restartedWithoutList(): Promise<{ world: MemoryWorld; path: string; bytes: Uint8Array; end: RunningSink['done'] }> {
-    const { world: before, sink: first } = await started();
-    first.stop();
-    await first.done;
-    const world = memoryWorld(before);
-    const path = world.catalog.table().metadata.snapshots[0]!.manifestList;
-    const bytes = world.store.objects.get(path)!;
-    const { done: end } = runSink(settings(), world.ports, LIMITS);
-    await settled();
-    world.store.objects.delete(path);
-    world.source.progress(1_000n);
-    world.source.rows(insert('3\tc', 1_500n));
-    world.source.progress(3_000n);
-    await settled();
-    return { world, path, bytes, end };
-  }
-
-  test('WHEN a second look at the table finds it THEN the sink goes on', async () => {
-    const { world, path, bytes } = await restartedWithoutList();
-    world.store.objects.set(path, bytes);
-    await world.clock.advance(10_000);
-    expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
-  });
-
-  test('WHEN it stays away THEN the sink halts and says so', async () => {
-    const { world, end } = await restartedWithoutList();
-    await world.clock.advance(10_000);
-    expect(await end).toMatchObject({ reason: 'halted', error: { code: 'storage-object-missing' } });
   });
 });
 
