@@ -1,6 +1,6 @@
 /**
- * Plants the bugs of `planted-commit-bugs.ts` and `planted-row-bugs.ts`, one at a time, in a copy of the sources, and runs
- * the simulator on it. Each must be caught within its number of seeds; one that is not is a hole in the simulator.
+ * Plants the bugs of `planted-commit-bugs.ts` and `planted-row-bugs.ts`, one at a time, in a copy of the sources, and
+ * runs the simulator on it. Each must be caught within its number of seeds; one that is not is a hole in the simulator.
  *
  * `node test/simulation/mutations.ts [--only TEXT]`
  */

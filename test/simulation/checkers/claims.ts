@@ -8,7 +8,9 @@ import type { TableMetadata } from '../../../src/iceberg/metadata.ts';
 import type { SinkProcess } from '../sink-process.ts';
 import { violate } from '../world.ts';
 
-export function claimsOf(process: SinkProcess, hasApplied: (snapshotId: bigint) => boolean): NonNullable<SinkPorts['onCommitted']> {
+export function claimsOf(
+  process: SinkProcess, hasApplied: (snapshotId: bigint) => boolean,
+): NonNullable<SinkPorts['onCommitted']> {
   return ({ batch, how }) => {
     const { snapshotId } = batch;
     const isTrue = how === 'answered' ? hasApplied(snapshotId) : isInMain(process.seen, snapshotId);
