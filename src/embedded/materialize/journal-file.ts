@@ -5,7 +5,7 @@
  */
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JournalEntry } from './world.ts';
+import type { JournalEntry } from './world-journal.ts';
 
 export interface JournalFile {
   /** Entries of the last run, in order. */

@@ -49,7 +49,8 @@ export function streamSubscribe(
   }
   const cursor = { asOf: plan.asOf, snapshot: statement.snapshot, upTo: statement.upTo, sentBelow: null };
   const shape = { format: statement.format, progress: statement.progress, columns: relation.columns.length };
-  const stream = startStream(statements.world, relation, plan.cluster, cursor, shape, setting.limits(), outbox);
+  const source = { world: statements.world, relation, cluster: plan.cluster, cursor, shape };
+  const stream = startStream(source, setting.limits(), outbox);
   const finish = (rows: number): void => {
     if (copy) outbox.send(copyDone());
     outbox.send(commandComplete(`${copy ? 'COPY' : 'SELECT'} ${rows}`));

@@ -38,108 +38,147 @@ interface QueuedMessage {
 
 const MESSAGE_COST_BYTES = 1024;
 
-export function startStream(
-  world: World,
-  relation: StandInRelation,
-  cluster: string,
-  cursor: SubscriptionCursor,
-  shape: RowShape,
-  limits: StreamLimits,
-  outbox: Outbox,
-): RunningStream {
-  const queue: QueuedMessage[] = [];
-  let backlogBytes = 0;
-  let rowsSent = 0;
-  let sending = false;
-  let complete = false;
-  let stopped: WireError | null = null;
-  let failure: WireError | null = null;
-  let wake = (): void => undefined;
+/** Where the messages of a stream go: a connection, or a cursor that is fetched from. */
+export type StreamSink = Pick<Outbox, 'send' | 'pendingBytes' | 'drained'>;
 
-  const hasReplica = (name: string): boolean => (world.clusters.get(name) ?? 0) > 0;
-  const enqueue = (message: QueuedMessage): void => {
-    queue.push(message);
-    backlogBytes += message.costBytes;
-    if (backlogBytes > limits.maxBufferedBytes && (sending || queue.length > 1)) {
-      queue.length = 0;
-      failure ??= fellBehind(backlogBytes, limits.maxBufferedBytes);
-    }
-    wake();
-  };
-  const pull = (): void => {
-    if (complete || failure !== null || stopped !== null) return;
-    // Without a replica nobody computes, neither the relation nor the stream: it stalls, it does not fail.
-    if (!hasReplica(cluster) || !hasReplica(relation.cluster ?? DEFAULT_CLUSTER)) return;
-    const generate = cursor.sentBelow === null && cursor.snapshot ? relation.generateSnapshot : undefined;
-    const batch = takeBatch(cursor, relation.history);
-    if (batch === null) return;
-    const size = sizeOfBatch(shape, batch);
-    if (size.bytes > limits.maxResultBytes) {
-      failure = { sqlstate: 'XX000', message: `total result exceeds max size of ${formatByteSize(limits.maxResultBytes)}` };
-      return wake();
-    }
-    complete = batch.last;
-    if (generate !== undefined) {
-      const generated = countedBlocks(generate, cursor.asOf, shape.progress, (rows) => (rowsSent += rows));
-      enqueue({ blocks: generated, costBytes: MESSAGE_COST_BYTES });
-    }
-    rowsSent += size.rows;
-    enqueue({ blocks: batchBlocks(shape, batch), costBytes: size.bytes + MESSAGE_COST_BYTES });
+export interface StreamSource {
+  readonly world: World;
+  readonly relation: StandInRelation;
+  /** The session's; the relation may be computed on another one. */
+  readonly cluster: string;
+  readonly cursor: SubscriptionCursor;
+  readonly shape: RowShape;
+}
+
+/** Starts to stream; what the subscription holds is given back when `ended` resolves. */
+export function startStream(source: StreamSource, limits: StreamLimits, sink: StreamSink): RunningStream {
+  const { relation, cursor, shape } = source;
+  const stream: StreamState = {
+    limits,
+    sink,
+    queue: [],
+    backlogBytes: 0,
+    rowsSent: 0,
+    sending: false,
+    complete: false,
+    stopped: null,
+    failure: null,
+    stopSignal: Promise.withResolvers<void>(),
+    wake: () => undefined,
   };
   const subscriber: RelationSubscriber = {
-    changed: pull,
+    changed: () => pullBatch(stream, source),
     fail(error) {
-      failure ??= error;
-      wake();
+      stream.failure ??= error;
+      stream.wake();
     },
-    notice: (notice) => enqueue({ blocks: [noticeResponse(notice)], costBytes: MESSAGE_COST_BYTES }),
+    notice: (notice) => enqueue(stream, [noticeResponse(notice)], 0),
     hold: () => holdOf(cursor),
   };
-  const stopSignal = Promise.withResolvers<void>();
-
-  const send = async (message: QueuedMessage): Promise<void> => {
-    for (const block of message.blocks) {
-      if (stopped !== null) return;
-      outbox.send(block);
-      if (outbox.pendingBytes() > SEND_AHEAD_BYTES) await Promise.race([outbox.drained(), stopSignal.promise]);
-    }
-  };
-  const pump = async (): Promise<StreamEnd> => {
-    for (;;) {
-      if (stopped !== null) return { kind: 'error', error: stopped };
-      const message = queue.shift();
-      if (message !== undefined) {
-        backlogBytes -= message.costBytes;
-        sending = true;
-        await send(message);
-        sending = false;
-      } else if (failure !== null) {
-        return { kind: 'error', error: failure };
-      } else if (complete) {
-        return { kind: 'complete', rows: rowsSent };
-      } else {
-        await new Promise<void>((resolve) => (wake = resolve));
-      }
-    }
-  };
-
   if (shape.progress) {
-    rowsSent++;
-    enqueue({ blocks: [progressFrame(shape, cursor.asOf)], costBytes: MESSAGE_COST_BYTES });
+    stream.rowsSent++;
+    enqueue(stream, [progressFrame(shape, cursor.asOf)], 0);
   }
   // Started before the first batch exists, so that a big snapshot is the message being sent, not backlog.
-  const ended = pump().finally(() => relation.subscribers.delete(subscriber));
+  const ended = pump(stream).finally(() => relation.subscribers.delete(subscriber));
   relation.subscribers.add(subscriber);
   if (relation.error !== null) subscriber.fail({ sqlstate: 'XX000', message: relation.error });
-  pull();
+  subscriber.changed();
   return {
     ended,
     stop(error) {
-      stopped ??= error;
-      stopSignal.resolve();
-      wake();
+      stream.stopped ??= error;
+      stream.stopSignal.resolve();
+      stream.wake();
     },
   };
+}
+
+interface StreamState {
+  readonly limits: StreamLimits;
+  readonly sink: StreamSink;
+  readonly queue: QueuedMessage[];
+  backlogBytes: number;
+  rowsSent: number;
+  /** A message is being sent: it is no backlog. */
+  sending: boolean;
+  /** The last batch is in the queue. */
+  complete: boolean;
+  /** Ends the stream at once. */
+  stopped: WireError | null;
+  /** Ends the stream behind what is queued. */
+  failure: WireError | null;
+  readonly stopSignal: PromiseWithResolvers<void>;
+  /** Tells the pump that there is something to look at. */
+  wake: () => void;
+}
+
+function enqueue(stream: StreamState, blocks: Iterable<Uint8Array>, rowBytes: number): void {
+  const { queue, limits } = stream;
+  const costBytes = rowBytes + MESSAGE_COST_BYTES;
+  queue.push({ blocks, costBytes });
+  stream.backlogBytes += costBytes;
+  if (stream.backlogBytes > limits.maxBufferedBytes && (stream.sending || queue.length > 1)) {
+    queue.length = 0;
+    stream.failure ??= fellBehind(stream.backlogBytes, limits.maxBufferedBytes);
+  }
+  stream.wake();
+}
+
+/** Queues the next batch, if the relation has one. */
+function pullBatch(stream: StreamState, source: StreamSource): void {
+  const { world, relation, cluster, cursor, shape } = source;
+  const hasReplica = (name: string): boolean => (world.clusters.get(name) ?? 0) > 0;
+  if (stream.complete || stream.failure !== null || stream.stopped !== null) return;
+  // Without a replica nobody computes, neither the relation nor the stream: it stalls, it does not fail.
+  if (!hasReplica(cluster) || !hasReplica(relation.cluster ?? DEFAULT_CLUSTER)) return;
+  const generate = cursor.sentBelow === null && cursor.snapshot ? relation.generateSnapshot : undefined;
+  const batch = takeBatch(cursor, relation.history);
+  if (batch === null) return;
+  const size = sizeOfBatch(shape, batch);
+  const { maxResultBytes } = stream.limits;
+  if (size.bytes > maxResultBytes) {
+    stream.failure = {
+      sqlstate: 'XX000',
+      message: `total result exceeds max size of ${formatByteSize(maxResultBytes)}`,
+    };
+    return stream.wake();
+  }
+  stream.complete = batch.last;
+  if (generate !== undefined) {
+    enqueue(stream, countedBlocks(generate, cursor.asOf, shape.progress, (rows) => (stream.rowsSent += rows)), 0);
+  }
+  stream.rowsSent += size.rows;
+  enqueue(stream, batchBlocks(shape, batch), size.bytes);
+}
+
+/** Sends what is queued until the stream is over. */
+async function pump(stream: StreamState): Promise<StreamEnd> {
+  for (;;) {
+    if (stream.stopped !== null) return { kind: 'error', error: stream.stopped };
+    const message = stream.queue.shift();
+    if (message !== undefined) {
+      stream.backlogBytes -= message.costBytes;
+      stream.sending = true;
+      await send(stream, message);
+      stream.sending = false;
+    } else if (stream.failure !== null) {
+      return { kind: 'error', error: stream.failure };
+    } else if (stream.complete) {
+      return { kind: 'complete', rows: stream.rowsSent };
+    } else {
+      await new Promise<void>((resolve) => (stream.wake = resolve));
+    }
+  }
+}
+
+async function send(stream: StreamState, message: QueuedMessage): Promise<void> {
+  const { sink, stopSignal } = stream;
+  for (const block of message.blocks) {
+    if (stream.stopped !== null) return;
+    sink.send(block);
+    if (sink.pendingBytes() > SEND_AHEAD_BYTES) await Promise.race([sink.drained(), stopSignal.promise]);
+  }
 }
 
 /** Bytes given to the socket before the pump waits for it. */

@@ -5,7 +5,7 @@
  * Invariants: a change reaches the journal before anyone can see it, so a killed stand-in never forgets what it
  * showed; a relation is never compacted past what a running subscription still has to send.
  */
-import { type Frontier, FRONTIER_EMPTY, formatFrontier, frontierAt, parseFrontier } from '../../time/frontier.ts';
+import { frontierAt } from '../../time/frontier.ts';
 import { TIMESTAMP_MAX, type Timestamp } from '../../time/timestamp.ts';
 import { type CopyColumn, type RowLine, joinCopyColumns } from './copy-text.ts';
 import {
@@ -20,6 +20,7 @@ import {
 } from './relation-history.ts';
 import type { NamedType, NamedTypeDefinition, RelationDefinition } from './relation-definition.ts';
 import type { WireError } from './wire-frames.ts';
+import { type JournalEntry, compactedJournalOf, replayEntry } from './world-journal.ts';
 
 /** A change as tests write it: columns that are COPY text already (escaped), null for NULL. */
 export interface RowChange {
@@ -56,26 +57,6 @@ export interface RelationSubscriber {
   hold(): Timestamp;
 }
 
-export type JournalEntry =
-  | { readonly op: 'create'; readonly id: string; readonly start: string; readonly definition: RelationDefinition }
-  /** Ids of dropped objects are never given again. */
-  | { readonly op: 'ids'; readonly next: number }
-  | { readonly op: 'type'; readonly id: string; readonly definition: NamedTypeDefinition }
-  | { readonly op: 'apply'; readonly id: string; readonly time: string; readonly changes: readonly [RowLine, number][] }
-  | { readonly op: 'advance'; readonly id: string | null; readonly time: string }
-  | { readonly op: 'compact'; readonly id: string; readonly since: string }
-  | { readonly op: 'close' | 'drop'; readonly id: string }
-  | { readonly op: 'error'; readonly id: string; readonly message: string | null }
-  | { readonly op: 'replicas'; readonly cluster: string; readonly count: number }
-  /** A compacted journal starts relations from their content. */
-  | {
-      readonly op: 'content';
-      readonly id: string;
-      readonly since: string;
-      readonly upper: string;
-      readonly base: readonly [RowLine, number][];
-    };
-
 export interface World {
   readonly relations: ReadonlyMap<string, StandInRelation>;
   readonly namedTypes: ReadonlyMap<string, NamedType>;
@@ -106,68 +87,114 @@ export interface World {
 
 export type WriteJournal = (entry: JournalEntry) => void;
 
+/** What the parts of a world share. */
+interface WorldState {
+  readonly relations: Map<string, StandInRelation>;
+  readonly namedTypes: Map<string, NamedType>;
+  readonly clusters: Map<string, number>;
+  nextId: number;
+  version: number;
+  record(entry: JournalEntry): void;
+}
+
 export function createWorld(writeJournal: WriteJournal): World {
-  const relations = new Map<string, StandInRelation>();
-  const namedTypes = new Map<string, NamedType>();
-  const clusters = new Map<string, number>([['quickstart', 1], ['mz_catalog_server', 1]]);
-  let nextId = 1;
-  let version = 1;
   let replaying = false;
-  const record = (entry: JournalEntry): void => {
-    if (!replaying) writeJournal(entry);
+  const state: WorldState = {
+    relations: new Map(),
+    namedTypes: new Map(),
+    clusters: new Map([['quickstart', 1], ['mz_catalog_server', 1]]),
+    nextId: 1,
+    version: 1,
+    record(entry) {
+      if (!replaying) writeJournal(entry);
+    },
   };
-
-  const retain = (relation: StandInRelation): void => {
-    const upper = relation.history.upper[0];
-    if (upper === undefined) return;
-    const since = upper - BigInt(relation.retainHistoryMs ?? DEFAULT_RETAIN_HISTORY_MS);
-    compactWithin(relation, since);
-  };
-  const notify = (relation: StandInRelation): void => {
-    for (const subscriber of relation.subscribers) subscriber.changed();
-  };
-  const advanceOne = (relation: StandInRelation, time: Timestamp): void => {
-    advanceUpper(relation.history, frontierAt(time));
-    notify(relation);
-    retain(relation);
-  };
-
+  const { relations, namedTypes, clusters } = state;
   const world: World = {
     relations,
     namedTypes,
     clusters,
-    catalogVersion: () => version,
+    catalogVersion: () => state.version,
+    ...definitionsOf(state),
+    ...contentOf(state),
+    ...failuresOf(state),
+    findRelation(database, schema, name) {
+      for (const relation of relations.values()) {
+        if (relation.name === name && relation.schema === schema && relation.database === database) return relation;
+      }
+      return null;
+    },
+    replay(entries) {
+      replaying = true;
+      let highest = state.nextId;
+      for (const entry of entries) {
+        if (entry.op === 'create' || entry.op === 'type') state.nextId = Number(entry.id.slice(1));
+        if (entry.op === 'ids') state.nextId = entry.next;
+        else replayEntry(world, entry);
+        highest = Math.max(highest, state.nextId);
+      }
+      state.nextId = highest;
+      replaying = false;
+    },
+    compactedJournal: () => [{ op: 'ids', next: state.nextId }, ...compactedJournalOf(world)],
+  };
+  return world;
+}
+
+/** Types and relations come and go; an id is given once. */
+function definitionsOf(state: WorldState): Pick<World, 'createType' | 'createRelation' | 'drop'> {
+  const { relations, namedTypes, clusters, record } = state;
+  return {
     createType(definition) {
-      const number = nextId++;
+      const number = state.nextId++;
       const id = `u${number}`;
       record({ op: 'type', id, definition });
       const created = { ...definition, id, oid: FIRST_USER_OID + number };
       namedTypes.set(definition.name, created);
-      version++;
+      state.version++;
       return created;
     },
     createRelation(definition, start) {
-      const number = nextId++;
+      const number = state.nextId++;
       const id = `u${number}`;
       record({ op: 'create', id, start: String(start), definition });
       const history = createHistory(start);
       const live = { error: null, dropped: false, version: 0, subscribers: new Set<RelationSubscriber>() };
       const relation = { ...definition, ...live, id, oid: FIRST_USER_OID + number, history };
       relations.set(id, relation);
-      if (!clusters.has(definition.cluster ?? DEFAULT_CLUSTER)) clusters.set(definition.cluster ?? DEFAULT_CLUSTER, 1);
-      version++;
+      const cluster = definition.cluster ?? DEFAULT_CLUSTER;
+      if (!clusters.has(cluster)) clusters.set(cluster, 1);
+      state.version++;
       return relation;
     },
-    applyLines(relation, time, changes) {
-      record({ op: 'apply', id: relation.id, time: String(time), changes: changes.map((c) => [c.line, c.diff]) });
-      applyChanges(relation.history, time, changes.map(({ line, diff }) => ({ row: line, diff })));
-      relation.version++;
+    drop(relation) {
+      record({ op: 'drop', id: relation.id });
+      relation.dropped = true;
+      relations.delete(relation.id);
+      state.version++;
+      const message = `relation '${qualifiedName(relation)}' was dropped`;
+      for (const subscriber of relation.subscribers) subscriber.fail({ sqlstate: '42704', message });
     },
+  };
+}
+
+/** Rows, and the two frontiers between which they can be read. */
+function contentOf(
+  state: WorldState,
+): Pick<World, 'applyLines' | 'apply' | 'advance' | 'compact' | 'close' | 'snapshotAt'> {
+  const { relations, record } = state;
+  const applyLines = (relation: StandInRelation, time: Timestamp, changes: readonly LineChange[]): void => {
+    record({ op: 'apply', id: relation.id, time: String(time), changes: changes.map((c) => [c.line, c.diff]) });
+    applyChanges(relation.history, time, changes.map(({ line, diff }) => ({ row: line, diff })));
+    relation.version++;
+  };
+  return {
+    applyLines,
     apply(relation, time, changes) {
-      for (const { row } of changes) {
-        if (row.length !== relation.columns.length) throw new RangeError(`${relation.name} has ${relation.columns.length} columns`);
-      }
-      world.applyLines(relation, time, changes.map(({ row, diff }) => ({ line: joinCopyColumns(row), diff })));
+      const { name, columns } = relation;
+      const wrong = changes.some(({ row }) => row.length !== columns.length);
+      if (wrong) throw new RangeError(`${name} has ${columns.length} columns`);
+      applyLines(relation, time, changes.map(({ row, diff }) => ({ line: joinCopyColumns(row), diff })));
     },
     advance(time, relation) {
       record({ op: 'advance', id: relation?.id ?? null, time: String(time) });
@@ -186,14 +213,19 @@ export function createWorld(writeJournal: WriteJournal): World {
       closeHistory(relation.history);
       notify(relation);
     },
-    drop(relation) {
-      record({ op: 'drop', id: relation.id });
-      relation.dropped = true;
-      relations.delete(relation.id);
-      version++;
-      const message = `relation '${qualifiedName(relation)}' was dropped`;
-      for (const subscriber of relation.subscribers) subscriber.fail({ sqlstate: '42704', message });
+    snapshotAt(relation, time) {
+      if (time < relation.history.since) {
+        throw new RangeError(`time ${time} is before since ${relation.history.since}`);
+      }
+      return contentAt(relation.history, time);
     },
+  };
+}
+
+/** What goes wrong around content: evaluation errors and replicas that come and go. */
+function failuresOf(state: WorldState): Pick<World, 'setError' | 'setReplicas'> {
+  const { relations, clusters, record } = state;
+  return {
     setError(relation, message) {
       record({ op: 'error', id: relation.id, message });
       relation.error = message;
@@ -204,7 +236,7 @@ export function createWorld(writeJournal: WriteJournal): World {
       record({ op: 'replicas', cluster, count });
       const before = clusters.get(cluster) ?? 0;
       clusters.set(cluster, count);
-      version++;
+      state.version++;
       const status = count < before ? 'offline' : 'online';
       const replica = `${cluster}.r${Math.max(count, before)}`;
       const message = `cluster replica ${replica} changed status to "${status}"`;
@@ -215,31 +247,7 @@ export function createWorld(writeJournal: WriteJournal): World {
         }
       }
     },
-    snapshotAt(relation, time) {
-      if (time < relation.history.since) throw new RangeError(`time ${time} is before since ${relation.history.since}`);
-      return contentAt(relation.history, time);
-    },
-    findRelation(database, schema, name) {
-      for (const relation of relations.values()) {
-        if (relation.name === name && relation.schema === schema && relation.database === database) return relation;
-      }
-      return null;
-    },
-    replay(entries) {
-      replaying = true;
-      let highest = nextId;
-      for (const entry of entries) {
-        if (entry.op === 'create' || entry.op === 'type') nextId = Number(entry.id.slice(1));
-        if (entry.op === 'ids') nextId = entry.next;
-        else replayEntry(world, entry);
-        highest = Math.max(highest, nextId);
-      }
-      nextId = highest;
-      replaying = false;
-    },
-    compactedJournal: () => [{ op: 'ids', next: nextId }, ...compactedJournalOf(world)],
   };
-  return world;
 }
 
 export const DEFAULT_CLUSTER = 'quickstart';
@@ -250,6 +258,17 @@ export function qualifiedName(relation: RelationDefinition): string {
   return `${relation.database}.${relation.schema}.${relation.name}`;
 }
 
+function notify(relation: StandInRelation): void {
+  for (const subscriber of relation.subscribers) subscriber.changed();
+}
+
+function advanceOne(relation: StandInRelation, time: Timestamp): void {
+  advanceUpper(relation.history, frontierAt(time));
+  notify(relation);
+  const { retainHistoryMs = DEFAULT_RETAIN_HISTORY_MS } = relation;
+  compactWithin(relation, time - BigInt(retainHistoryMs));
+}
+
 function compactWithin(relation: StandInRelation, wanted: Timestamp): void {
   let since = wanted < 0n ? 0n : wanted > TIMESTAMP_MAX ? TIMESTAMP_MAX : wanted;
   for (const subscriber of relation.subscribers) {
@@ -257,62 +276,4 @@ function compactWithin(relation: StandInRelation, wanted: Timestamp): void {
     if (hold < since) since = hold;
   }
   compactHistory(relation.history, since);
-}
-
-function replayEntry(world: World, entry: Exclude<JournalEntry, { op: 'ids' }>): void {
-  if (entry.op === 'type') return void world.createType(entry.definition);
-  if (entry.op === 'create') return void world.createRelation(entry.definition, BigInt(entry.start));
-  if (entry.op === 'replicas') return world.setReplicas(entry.cluster, entry.count);
-  if (entry.op === 'advance' && entry.id === null) return world.advance(BigInt(entry.time));
-  const relation = world.relations.get(entry.id ?? '');
-  if (relation === undefined) return;
-  switch (entry.op) {
-    case 'apply':
-      return world.applyLines(relation, BigInt(entry.time), entry.changes.map(([line, diff]) => ({ line, diff })));
-    case 'advance':
-      return world.advance(BigInt(entry.time), relation);
-    case 'compact':
-      return world.compact(relation, BigInt(entry.since));
-    case 'close':
-      return world.close(relation);
-    case 'drop':
-      return world.drop(relation);
-    case 'error':
-      return world.setError(relation, entry.message);
-    case 'content':
-      return restoreContent(relation, entry.base, BigInt(entry.since), parseFrontier(entry.upper) ?? FRONTIER_EMPTY);
-  }
-}
-
-function restoreContent(relation: StandInRelation, base: readonly [RowLine, number][], since: Timestamp, upper: Frontier): void {
-  relation.history.since = since;
-  for (const [row, diff] of base) relation.history.base.set(row, diff);
-  relation.history.upper = upper;
-  relation.version++;
-}
-
-function compactedJournalOf(world: World): JournalEntry[] {
-  const entries: JournalEntry[] = [];
-  for (const [cluster, count] of world.clusters) entries.push({ op: 'replicas', cluster, count });
-  for (const { id, oid: _oid, ...definition } of world.namedTypes.values()) entries.push({ op: 'type', id, definition });
-  for (const relation of world.relations.values()) {
-    const { id, history, error } = relation;
-    const { name, schema, database, kind, columns, keys, cluster, retainHistoryMs, columnTypeNames } = relation;
-    const optional = {
-      ...(cluster !== undefined && { cluster }),
-      ...(retainHistoryMs !== undefined && { retainHistoryMs }),
-      ...(columnTypeNames !== undefined && { columnTypeNames }),
-    };
-    const definition = { name, schema, database, kind, columns, keys, ...optional };
-    const since = String(history.since);
-    entries.push({ op: 'create', id, start: since, definition });
-    // The upper of the start is the since, so the log can be applied again; the true upper follows it.
-    entries.push({ op: 'content', id, since, upper: formatFrontier(frontierAt(history.since)), base: [...history.base] });
-    for (const { time, changes } of history.log) entries.push({ op: 'apply', id, time: String(time), changes: [...changes] });
-    const [upper] = history.upper;
-    if (upper === undefined) entries.push({ op: 'close', id });
-    else entries.push({ op: 'advance', id, time: String(upper) });
-    if (error !== null) entries.push({ op: 'error', id, message: error });
-  }
-  return entries;
 }
