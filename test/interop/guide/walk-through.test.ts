@@ -144,7 +144,7 @@ CREATE SINK order_changes_sink
 }
 
 /** Runs both sinks over several lives of the vended keys while rows change, then lets Iceberg Java read the tables. */
-async function walkThrough(connection: Connection, readAs: Readonly<Record<string, string>>): Promise<void> {
+async function expectWalkThrough(connection: Connection, readAs: Readonly<Record<string, string>>): Promise<void> {
   const standIn = await createMaterializeStandIn({ tickMs: 200 });
   const relation = standIn.createRelation({ name: 'orders', columns: columns('id bigint not null', 'state text'), keys: [[0]], retainHistoryMs: 600_000 });
   const sink = startInProcess({ materializeUrl: standIn.url, spillDir: join(scratch, 'spill'), sql: statements(connection) });
@@ -225,7 +225,7 @@ describe("GIVEN the guide's walk-through", () => {
     try {
       const credential = await setUpPolaris({ url: catalog.url, rootId: 'root', rootSecret: 's3cr3t' });
       const connection = { url: catalog.catalogUrl, warehouse: 'materialize_catalog', credential, scope: 'PRINCIPAL_ROLE:ALL', namespace: 'materialize' };
-      await walkThrough(connection, readAsRoot('root:s3cr3t', catalog.catalogUrl));
+      await expectWalkThrough(connection, readAsRoot('root:s3cr3t', catalog.catalogUrl));
     } finally {
       await catalog.close();
     }
@@ -240,7 +240,7 @@ describe("GIVEN the guide's walk-through", () => {
     const url = polaris.catalogUri.replace(/\/api\/catalog$/, '');
     const credential = await setUpPolaris({ url, rootId: 'root', rootSecret: 's3cr3t' });
     const connection = { url: polaris.catalogUri, warehouse: 'materialize_catalog', credential, scope: 'PRINCIPAL_ROLE:ALL', namespace: 'materialize' };
-    await walkThrough(connection, readAsRoot(polaris.rootCredential, polaris.catalogUri));
+    await expectWalkThrough(connection, readAsRoot(polaris.rootCredential, polaris.catalogUri));
     await polaris.stop();
   }, 300_000);
 });
@@ -258,7 +258,7 @@ describe("GIVEN SeaweedFS's own catalog", () => {
       });
       expect(made.status).toBe(200);
       const connection = { url: seaweed.catalogUri, warehouse: 'warehouse', credential: seaweed.credential, scope: null, namespace: 'materialize' };
-      await walkThrough(connection, {
+      await expectWalkThrough(connection, {
         ...readerS3(seaweed), REST_CREDENTIAL: seaweed.credential, REST_OAUTH2_URI: `${seaweed.catalogUri}/v1/oauth/tokens`, REST_SCOPE: 'catalog',
       });
     } finally {
