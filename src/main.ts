@@ -2,9 +2,9 @@
 /** The command `mz-iceberg-sink`. Reads the command line and the definitions, then hands over to `cli/`. */
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { openWorld } from './cli/assemble.ts';
+import { type World, openWorld } from './cli/assemble.ts';
 import { type CommandOptions, USAGE, parseCommand } from './cli/options.ts';
-import { exitCodeOf, runDefinitions } from './cli/run.ts';
+import { type Run, exitCodeOf, runDefinitions } from './cli/run.ts';
 import { validateDefinitions } from './cli/validate.ts';
 import type { Definitions } from './definition/definitions.ts';
 import { formatProblems } from './definition/format-problems.ts';
@@ -55,7 +55,7 @@ async function run(options: CommandOptions, definitions: Definitions): Promise<n
     writeLine: (line) => process.stderr.write(`${line}\n`),
   });
   const world = openWorld(options, log);
-  const running = runDefinitions(definitions, world);
+  const running = startOrClose(definitions, world);
   // A second signal means that waiting is no longer wanted; nothing is lost by going at once.
   let asked = false;
   const onSignal = (): void => {
@@ -68,6 +68,16 @@ async function run(options: CommandOptions, definitions: Definitions): Promise<n
   const ends = await running.done;
   await world.close();
   return exitCodeOf(ends);
+}
+
+/** Threads of a world in which nothing was started would keep the process alive. */
+function startOrClose(definitions: Definitions, world: World): Run {
+  try {
+    return runDefinitions(definitions, world);
+  } catch (thrown) {
+    void world.close();
+    throw thrown;
+  }
 }
 
 async function validate(options: CommandOptions, definitions: Definitions): Promise<number> {

@@ -16,12 +16,14 @@ export interface Run {
 /** Puts an observer between a sink and the world; whatever it returns has to behave like `ports`. */
 export type WatchPorts = (definition: SinkDefinition, ports: SinkPorts) => SinkPorts;
 
+/** Starts every sink. Throws definition-invalid, with nothing started, for a connection that can't be run so far. */
 export function runDefinitions(definitions: Definitions, world: World, watch: WatchPorts = (_, ports) => ports): Run {
   const limits = memoryLimits(Math.floor(world.options.memoryBudgetBytes / Math.max(1, definitions.sinks.length)));
   const sinks = new Map<string, RunningSink>();
   const ends: Promise<readonly [string, SinkEnd]>[] = [];
-  for (const definition of definitions.sinks) {
-    const ports = watch(definition, portsOf(definition, world));
+  // All or none: a definition that can't be run is refused before any sink has begun.
+  const assembled = definitions.sinks.map((definition) => ({ definition, ports: watch(definition, portsOf(definition, world)) }));
+  for (const { definition, ports } of assembled) {
     const running = runSink(settingsOf(definition), ports, limits);
     const stopPrefetch = prefetchKeys(world, definition.catalog, definition);
     sinks.set(definition.name, running);
