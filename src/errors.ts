@@ -32,7 +32,7 @@ export const ERROR_CODES = {
   'cluster-missing': { disposition: 'halt', remedy: 'Create the cluster named by IN CLUSTER, or correct the name.' },
   'cluster-without-replicas': { disposition: 'retry', remedy: 'Give the cluster a replica: ALTER CLUSTER … SET (REPLICATION FACTOR 1).' },
   'permission-denied': { disposition: 'halt', remedy: 'Grant SELECT on the relation and USAGE on its schema and on the cluster.' },
-  'history-compacted': { disposition: 'halt', remedy: 'Materialize no longer holds the changes since the last commit. Set RETAIN HISTORY on the relation longer than any outage; drop the table and start again to take a new snapshot.' },
+  'history-compacted': { disposition: 'halt', remedy: 'Input compacted past resume upper: Materialize no longer holds the changes since the last commit. Set RETAIN HISTORY on the relation longer than any outage; drop the table and start again to take a new snapshot.' },
   'source-fell-behind': { disposition: 'restart', remedy: 'The sink did not read fast enough; it reconnects. Raise subscribe_max_buffered_bytes or the memory budget if this repeats.' },
   'source-result-too-large': { disposition: 'halt', remedy: 'One step of the relation exceeds max_result_size in Materialize; raise it there.' },
   'source-evaluation-error': { disposition: 'retry', remedy: 'The relation itself fails to evaluate. Correct the data or the view; the table stays at the last good frontier and the sink resumes by itself.' },
