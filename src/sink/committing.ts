@@ -9,7 +9,7 @@
 import { decideCommit } from '../commit/decide.ts';
 import { COMMIT_BACKOFF, backoffMs } from '../commit/retry.ts';
 import { type ErrorCode, SinkError, invariant } from '../errors.ts';
-import type { Snapshot } from '../iceberg/metadata.ts';
+import type { Snapshot, TableMetadata } from '../iceberg/metadata.ts';
 import { formatSpan } from '../time/span.ts';
 import type { Effect, StepInputs } from './effects.ts';
 import { type Step, end, fail, stay } from './ending.ts';
@@ -53,10 +53,25 @@ export function onTableForCommit(state: SinkState, outcome: LoadOutcome, inputs:
       const base = { metadata, head: decision.head, parent: decision.parent };
       return stay(
         { ...state, committing: { ...committing, step: 'listing', base } },
+        ...growthNote(metadata),
         { kind: 'write-list', epoch: state.epoch, attempt: committing.attempt, base, written: committing.written, timestampMs },
       );
     }
   }
+}
+
+/** Each so many snapshots the operator hears of it. */
+const SNAPSHOTS_PER_NOTE = 5_000;
+
+/**
+ * The catalog writes every snapshot of the table into every new metadata file, so commits get slower with their number, and
+ * some catalogs refuse large metadata in the end. Expiring snapshots is the operator's decision: time travel goes with them.
+ */
+function growthNote(metadata: TableMetadata): readonly Effect[] {
+  const snapshots = metadata.snapshots.length;
+  if (snapshots === 0 || snapshots % SNAPSHOTS_PER_NOTE !== 0) return [];
+  const message = `the table keeps ${snapshots} snapshots, and its metadata grows with each; expire old ones, but keep the newest of the sink`;
+  return [{ kind: 'note', level: 'warn', event: 'metadata-growing', fields: { snapshots, message } }];
 }
 
 export function onListWritten(state: SinkState, attempt: number, snapshot: Snapshot): Step {

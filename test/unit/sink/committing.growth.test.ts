@@ -1,0 +1,22 @@
+import { describe, expect, test } from 'vitest';
+import { tableFacts } from '../../../src/commit/decide.ts';
+import { onTableForCommit } from '../../../src/sink/committing.ts';
+import { initialState } from '../../../src/sink/state.ts';
+import { NOTHING_ADDED } from '../../../src/snapshot/summary.ts';
+import { metadataWith } from '../../doubles/table-metadata.ts';
+import { settings } from '../../doubles/started-sink.ts';
+
+describe('GIVEN a table that keeps more and more snapshots', () => {
+  test.each([[4_999, 0], [5_000, 1], [10_000, 1]])('WHEN there are %i of them at a commit THEN %i warnings are given', (count, warnings) => {
+    const progress = { frontier: [10n] as const, sinkId: 's', version: 0n };
+    const metadata = metadataWith(Array.from({ length: count }, (_, index) => ({ id: BigInt(index + 1), progress })));
+    const batch = { ordinal: 0, snapshotId: 99_999n, span: { lower: [10n] as const, upper: [20n] as const } };
+    const state = {
+      ...initialState(settings()), phase: 'running' as const, facts: tableFacts(metadata),
+      committing: { written: { batch, manifests: [], added: NOTHING_ADDED }, attempt: 1, step: 'loading' as const, base: null, staleTries: 0 },
+    };
+    const { effects } = onTableForCommit(state, { kind: 'loaded', table: { metadata, metadataLocation: null } }, { nowMs: 1, fraction: 0, snapshotId: 1n });
+    expect(effects.filter((effect) => effect.kind === 'note' && effect.event === 'metadata-growing')).toHaveLength(warnings);
+    expect(effects.at(-1)?.kind).toBe('write-list');
+  });
+});
