@@ -2,9 +2,10 @@
 /** The command `mz-iceberg-sink`. Reads the command line and the definitions, then hands over to `cli/`. */
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { type World, openWorld } from './cli/assemble.ts';
+import { openWorld } from './cli/assemble.ts';
 import { type CommandOptions, USAGE, parseCommand } from './cli/options.ts';
-import { type Run, exitCodeOf, runDefinitions } from './cli/run.ts';
+import { exitCodeOf, runDefinitions } from './cli/run.ts';
+import { refusals } from './cli/runnable.ts';
 import { validateDefinitions } from './cli/validate.ts';
 import type { Definitions } from './definition/definitions.ts';
 import { formatProblems } from './definition/format-problems.ts';
@@ -34,7 +35,14 @@ async function main(): Promise<number> {
 }
 
 function readDefinitions(options: CommandOptions): Definitions | null {
-  const text = readFileSync(options.definitionsPath, 'utf8');
+  let text;
+  try {
+    text = readFileSync(options.definitionsPath, 'utf8');
+  } catch (thrown) {
+    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown error';
+    process.stderr.write(`mz-iceberg-sink: the file of definitions can't be read: ${options.definitionsPath} (${code})\n`);
+    return null;
+  }
   const parsed = parseDefinitions(text, {
     env: (name) => process.env[name],
     readFile: (path) => readFileSync(path, 'utf8'),
@@ -48,6 +56,9 @@ function readDefinitions(options: CommandOptions): Definitions | null {
 }
 
 async function run(options: CommandOptions, definitions: Definitions): Promise<number> {
+  const refused = refusals(definitions);
+  for (const error of refused) process.stderr.write(`mz-iceberg-sink: [${error.code}] ${error.message}\n`);
+  if (refused.length > 0) return EXIT_USAGE;
   const log = createLog({
     format: options.logFormat,
     level: options.logLevel,
@@ -55,7 +66,7 @@ async function run(options: CommandOptions, definitions: Definitions): Promise<n
     writeLine: (line) => process.stderr.write(`${line}\n`),
   });
   const world = openWorld(options, log);
-  const running = startOrClose(definitions, world);
+  const running = runDefinitions(definitions, world);
   // A second signal means that waiting is no longer wanted; nothing is lost by going at once.
   let asked = false;
   const onSignal = (): void => {
@@ -68,16 +79,6 @@ async function run(options: CommandOptions, definitions: Definitions): Promise<n
   const ends = await running.done;
   await world.close();
   return exitCodeOf(ends);
-}
-
-/** Threads of a world in which nothing was started would keep the process alive. */
-function startOrClose(definitions: Definitions, world: World): Run {
-  try {
-    return runDefinitions(definitions, world);
-  } catch (thrown) {
-    void world.close();
-    throw thrown;
-  }
 }
 
 async function validate(options: CommandOptions, definitions: Definitions): Promise<number> {

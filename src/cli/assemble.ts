@@ -3,7 +3,6 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { CatalogConnection, SinkDefinition } from '../definition/definitions.ts';
 import { Secret } from '../definition/secret.ts';
-import { SinkError } from '../errors.ts';
 import { openEncodePool } from '../io/encode-pool.ts';
 import { createHttpClient } from '../io/http.ts';
 import { createMaterializeSource } from '../io/materialize.ts';
@@ -15,6 +14,7 @@ import type { SinkPorts } from '../sink/driver.ts';
 import type { SinkSettings } from '../sink/effects.ts';
 import type { Clock, Encoder, Entropy, Log, Source, TableIdentifier } from '../sink/ports.ts';
 import type { CommandOptions } from './options.ts';
+import { connectionRefusal } from './runnable.ts';
 
 const STOP_GRACE_MS = 20_000;
 
@@ -39,9 +39,8 @@ export function openWorld(options: CommandOptions, log: Log): World {
   return {
     clock, entropy, encoder, log, options,
     catalogFor: (connection) => {
-      if (connection.catalogType !== 'rest' || connection.gcpConnection !== null) {
-        throw new SinkError('definition-invalid', `catalog connection "${connection.name}": only CATALOG TYPE = 'rest' with a CREDENTIAL can be run so far`);
-      }
+      const refusal = connectionRefusal(connection);
+      if (refusal !== null) throw refusal;
       let catalog = catalogs.get(connection);
       if (catalog === undefined) {
         catalog = createRestCatalog(connection, { http, clock, entropy });

@@ -64,7 +64,7 @@ export function parseCommand(args: readonly string[], env: Readonly<Record<strin
   if (values.help === true) return { kind: 'help' };
   if (values.version === true) return { kind: 'version' };
   const [command, definitionsPath, ...rest] = positionals;
-  if (command !== 'run' && command !== 'validate') return usage(`unknown command ${command === undefined ? '(none given)' : `'${command}'`}`);
+  if (command !== 'run' && command !== 'validate') return usage(`unknown command ${shownWord(command)}`);
   if (definitionsPath === undefined || rest.length > 0) return usage(`${command} takes one file of definitions`);
   const materializeUrl = values.materialize ?? env['MATERIALIZE_URL'];
   if (materializeUrl === undefined || materializeUrl === '') return usage('say where Materialize is: --materialize or MATERIALIZE_URL');
@@ -87,6 +87,12 @@ export function parseCommand(args: readonly string[], env: Readonly<Record<strin
     kind: 'command',
     options: { command, definitionsPath, materializeUrl, memoryBudgetBytes, spillDir, logFormat, logLevel, encodeWorkers },
   };
+}
+
+/** An address with a password may stand where the command should: only a plain word is repeated. */
+function shownWord(word: string | undefined): string {
+  if (word === undefined) return '(none given)';
+  return /^[\w-]{1,32}$/.test(word) ? `'${word}'` : '(not a word)';
 }
 
 function usage(message: string): ParsedCommand {

@@ -2,6 +2,7 @@
 import type { CatalogConnection, Definitions, SinkDefinition } from '../definition/definitions.ts';
 import { type RunningSink, type SinkEnd, type SinkPorts, memoryLimits, runSink } from '../sink/driver.ts';
 import { type World, portsOf, settingsOf, tableOf } from './assemble.ts';
+import { watchSink } from './watchdog.ts';
 
 /** How often storage keys are looked at for renewal, so that no upload has to wait for it. */
 const PREFETCH_INTERVAL_MS = 30_000;
@@ -26,8 +27,10 @@ export function runDefinitions(definitions: Definitions, world: World, watch: Wa
   for (const { definition, ports } of assembled) {
     const running = runSink(settingsOf(definition), ports, limits);
     const stopPrefetch = prefetchKeys(world, definition.catalog, definition);
+    const stopWatch = watchSink(running, world.clock, ports.log);
     sinks.set(definition.name, running);
     ends.push(running.done.then(async (end) => {
+      stopWatch();
       stopPrefetch();
       await ports.source.close();
       return [definition.name, end] as const;

@@ -42,7 +42,10 @@ function textLine(time: string, level: LogLevel, event: string, fields: Fields):
   return [time, level.toUpperCase().padEnd(5), event, ...parts].join(' ');
 }
 
+/** Quoted where it could be misread; text of servers may not break the line or steer the terminal. */
 function textValue(value: Fields[string]): string {
-  const text = String(value);
-  return typeof value === 'string' && /[\s"=]/.test(text) ? JSON.stringify(text) : text;
+  if (typeof value !== 'string') return String(value);
+  if (value !== '' && !/[\s"=\p{Cc}\p{Cf}]/u.test(value)) return value;
+  return JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
+    `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 }

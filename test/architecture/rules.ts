@@ -40,7 +40,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const DECIDING = ['time', 'relation', 'definition', 'iceberg', 'subscribe', 'batch', 'write', 'snapshot', 'commit'];
 /** Files of `sink` that decide; the others are the driver's. */
 const DECIDING_SINK_FILES = [
-  'machine', 'opening', 'pipeline', 'committing', 'ending', 'state', 'effects', 'check-relation', 'table-planning', 'sync-marker',
+  'machine', 'opening', 'pipeline', 'committing', 'ending', 'state', 'effects', 'check-relation', 'table-planning', 'sync-marker', 'stall',
 ];
 
 /** Files that may await, and why: parquet-wasm's writer is a stream. */
