@@ -4,13 +4,11 @@
  */
 import { FRONTIER_EMPTY } from '../../time/frontier.ts';
 import { escapeCopyText, joinCopyColumns } from './copy-text.ts';
-import { parseSqlType } from '../../relation/sql-type-text.ts';
-import { scalar } from '../../relation/sql-type.ts';
 import { addRow, createHistory } from './relation-history.ts';
 import { splitStatements } from './sql-tokens.ts';
 import { type StatementSession, planStatement } from './statements.ts';
-import { failStatement, readBody } from './wire-frames.ts';
-import { SCALAR_OIDS } from './wire-types.ts';
+import { failStatement, fieldsOfDescription, readBody } from './wire-frames.ts';
+import { typeOfOid } from './wire-types.ts';
 import type { RelationSubscriber, StandInRelation } from './world.ts';
 
 /** Throws 0A000 for a query that mentions a relation, since only whole relations can be followed here. */
@@ -41,11 +39,7 @@ export async function constantRelation(session: StatementSession, sql: string): 
 }
 
 function columnsOf(description: Buffer): StandInRelation['columns'] {
-  const read = readBody(description.subarray(5));
-  return Array.from({ length: read.int16() }, () => {
-    const name = read.cstring();
-    const oid = read.bytes(18).readInt32BE(6);
-    const known = Object.entries(SCALAR_OIDS).find(([, oids]) => oids.oid === oid);
-    return { name, type: parseSqlType(known?.[0] ?? 'text') ?? scalar('text'), nullable: true };
+  return fieldsOfDescription(description).map(({ name, typeOid }) => {
+    return { name, type: typeOfOid(typeOid), nullable: true };
   });
 }

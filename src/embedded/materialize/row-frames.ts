@@ -3,6 +3,8 @@
  * whole messages, made only when they are about to be sent, so that a big snapshot never exists twice.
  */
 import type { Timestamp } from '../../time/timestamp.ts';
+import { type SqlType, scalar } from '../../relation/sql-type.ts';
+import { binaryValue } from './binary-values.ts';
 import { type RowLine, csvRecord, splitRowLine } from './copy-text.ts';
 import type { RowFormat } from './subscribe-syntax.ts';
 import type { SubscriptionBatch } from './subscription-batches.ts';
@@ -11,7 +13,9 @@ export interface RowShape {
   readonly format: RowFormat;
   readonly progress: boolean;
   /** Columns of the relation, without time, progress flag and diff. */
-  readonly columns: number;
+  readonly columns: readonly SqlType[];
+  /** Which of all output columns go in binary format; nothing for all of them in text. */
+  readonly binary?: readonly boolean[];
 }
 
 const BLOCK_CHARACTERS = 64 * 1024;
@@ -37,13 +41,44 @@ function dataRowFrame(values: readonly (string | null)[]): string {
   return framed('D', body);
 }
 
+/** A row of binary COPY: the number of columns, then each behind its length. */
+function copyBinaryFrame(values: readonly (string | null)[]): string {
+  return `d${dataRowFrame(values).slice(1)}`;
+}
+
+/** Values of an output row in the formats asked for. */
+function encoderOf(shape: RowShape): (values: readonly (string | null)[]) => (string | null)[] {
+  const { binary, columns, progress } = shape;
+  const all = shape.format === 'copy-binary';
+  const types = [NUMERIC, ...(progress ? [BOOLEAN] : []), BIGINT, ...columns];
+  if (!all && binary?.includes(true) !== true) return (values) => [...values];
+  return (values) => {
+    return values.map((value, i) => {
+      const type = types[i];
+      if (value === null || type === undefined || (!all && binary?.[i] !== true)) return value;
+      return binaryValue(type, Buffer.from(value, 'latin1')).toString('latin1');
+    });
+  };
+}
+
+const NUMERIC = scalar('numeric', 0);
+const BOOLEAN = scalar('boolean');
+const BIGINT = scalar('bigint');
+
 /** The message of a progress row. */
 export function progressFrame(shape: RowShape, time: Timestamp): Buffer {
-  const nulls = Array.from({ length: shape.columns + 1 }, () => null);
-  if (shape.format === 'data-row') return Buffer.from(dataRowFrame([String(time), 't', ...nulls]), 'latin1');
-  const csv = shape.format === 'copy-csv';
-  const line = csv ? csvRecord([String(time), 't', ...nulls]) : `${time}\tt${'\t\\N'.repeat(nulls.length)}`;
-  return Buffer.from(framed('d', `${line}\n`), 'latin1');
+  const nulls = Array.from({ length: shape.columns.length + 1 }, () => null);
+  const values = [String(time), 't', ...nulls];
+  switch (shape.format) {
+    case 'copy-text':
+      return Buffer.from(framed('d', `${time}\tt${'\t\\N'.repeat(nulls.length)}\n`), 'latin1');
+    case 'copy-csv':
+      return Buffer.from(framed('d', `${csvRecord(values)}\n`), 'latin1');
+    case 'copy-binary':
+      return Buffer.from(copyBinaryFrame(encoderOf(shape)(values)), 'latin1');
+    case 'data-row':
+      return Buffer.from(dataRowFrame(encoderOf(shape)(values)), 'latin1');
+  }
 }
 
 /** Blocks of messages for the rows of a batch and its progress row. */
@@ -71,9 +106,12 @@ function frameOf(shape: RowShape, time: Timestamp): (row: RowLine, diff: number)
       return (row, diff) => framed('d', `${head}${diff}\t${row}\n`);
     case 'copy-csv':
       return (row, diff) => framed('d', `${head}${diff},${csvRecord(splitRowLine(row))}\n`);
+    case 'copy-binary':
     case 'data-row': {
       const fixed = shape.progress ? [String(time), 'f'] : [String(time)];
-      return (row, diff) => dataRowFrame([...fixed, String(diff), ...splitRowLine(row)]);
+      const encode = encoderOf(shape);
+      const frame = shape.format === 'data-row' ? dataRowFrame : copyBinaryFrame;
+      return (row, diff) => frame(encode([...fixed, String(diff), ...splitRowLine(row)]));
     }
   }
 }

@@ -4,11 +4,12 @@
  * state is done here; every other query goes to the SQL engine.
  */
 import type { CatalogEngine, EngineAnswer } from './catalog-engine.ts';
+import { type CursorStatement, parseCursorStatement } from './cursor-statements.ts';
 import { type DefinitionSession, defineObject } from './definition-statements.ts';
 import { explainText } from './explain-text.ts';
 import { type SessionVariables, canonicalVariable, isReadOnlyVariable } from './session-variables.ts';
 import { type SqlStatement, type TokenCursor, cursorOver, splitStatements } from './sql-tokens.ts';
-import { type SubscribeStatement, parseSubscribe } from './subscribe-syntax.ts';
+import { type CopyFormat, type SubscribeStatement, parseCopyQuery, parseSubscribe } from './subscribe-syntax.ts';
 import { type UserTables, engineSchema, toEngineNames } from './user-tables.ts';
 import { type TransactionStatus, type WireError, type WireField, failStatement } from './wire-frames.ts';
 import { type LineChange, type StandInRelation, type World, qualifiedName } from './world.ts';
@@ -40,11 +41,26 @@ export interface LocalResult {
   readonly tag: string;
 }
 
+/** A query of the engine; `binding` null only describes. */
+export interface EnginePlan {
+  readonly kind: 'engine';
+  /** False for what writes. */
+  readonly reads: boolean;
+  run(parameterTypes: Uint8Array, binding: Uint8Array | null): Promise<EngineAnswer>;
+}
+
+export interface SubscribePlanned {
+  readonly kind: 'subscribe';
+  readonly statement: SubscribeStatement;
+}
+
 export type StatementPlan =
-  | { readonly kind: 'subscribe'; readonly statement: SubscribeStatement }
-  | { readonly kind: 'local'; readonly fields: readonly WireField[] | null; run(): LocalResult }
-  /** `binding` null only describes. */
-  | { readonly kind: 'engine'; run(parameterTypes: Uint8Array, binding: Uint8Array | null): Promise<EngineAnswer> };
+  | SubscribePlanned
+  | EnginePlan
+  | { readonly kind: 'copy-query'; readonly query: EnginePlan; readonly format: CopyFormat }
+  | { readonly kind: 'declare'; readonly name: string; readonly query: SubscribePlanned | EnginePlan }
+  | Extract<CursorStatement, { kind: 'fetch' | 'close' }>
+  | { readonly kind: 'local'; readonly fields: readonly WireField[] | null; run(): LocalResult };
 
 /** Throws a StatementError for what cannot be planned. */
 export function planStatement(session: StatementSession, statement: SqlStatement): StatementPlan {
@@ -67,8 +83,22 @@ export function planStatement(session: StatementSession, statement: SqlStatement
     const tag = first === 'discard' ? 'DISCARD ALL' : 'DEALLOCATE';
     return { kind: 'local', fields: null, run: () => ({ rows: [], tag }) };
   }
-  if (first === 'copy') failStatement('0A000', 'this stand-in copies only subscriptions: COPY (SUBSCRIBE …) TO STDOUT');
-  return planQuery(session, statement);
+  const copied = parseCopyQuery(statement);
+  if (copied !== null) {
+    const { query, format } = copied;
+    return { kind: 'copy-query', query: planQuery(session, query), format };
+  }
+  if (first === 'copy') failStatement('0A000', 'this stand-in copies only queries: COPY (…) TO STDOUT');
+  const ofCursor = parseCursorStatement(statement);
+  if (ofCursor?.kind === 'declare') return planDeclare(session, ofCursor.name, ofCursor.query);
+  return ofCursor ?? planQuery(session, statement);
+}
+
+function planDeclare(session: StatementSession, name: string, statement: SqlStatement): StatementPlan {
+  const query = planStatement(session, statement);
+  const streamed = query.kind === 'subscribe' && query.statement.format === 'data-row';
+  if (streamed || query.kind === 'engine') return { kind: 'declare', name, query };
+  return failStatement('42601', 'Expected SELECT or SUBSCRIBE');
 }
 
 function planTransaction(session: StatementSession, cursor: TokenCursor): StatementPlan | null {
@@ -159,7 +189,8 @@ function planShow(session: StatementSession, cursor: TokenCursor): StatementPlan
     const fields = ['name', 'setting'].map((name) => ({ name, typeOid: 25, typmod: -1 }));
     return { kind: 'local', fields, run: () => ({ rows: session.variables.entries(), tag: 'SHOW' }) };
   }
-  const name = cursor.takeWords('transaction', 'isolation', 'level') ? 'transaction_isolation' : (cursor.next()?.text ?? '');
+  const isolation = cursor.takeWords('transaction', 'isolation', 'level');
+  const name = isolation ? 'transaction_isolation' : (cursor.next()?.text ?? '');
   const canonical = canonicalVariable(name);
   if (canonical === null) failStatement('42704', `unrecognized configuration parameter "${name}"`);
   const fields = [{ name: canonical, typeOid: 25, typmod: -1 }];
@@ -173,9 +204,12 @@ const SHOWN_TYPES: Readonly<Record<string, string>> = {
 function showQuery(session: StatementSession, cursor: TokenCursor): string | null {
   if (cursor.takeWords('columns', 'from') || cursor.takeWords('columns', 'in')) {
     const relation = resolveRelation(session, cursor.takeName() ?? cursor.unexpected('identifier'));
-    return `SELECT name, nullable, type, comment FROM mz_internal.mz_show_columns WHERE id = '${relation.id}' ORDER BY position`;
+    return `SELECT name, nullable, type, comment FROM mz_internal.mz_show_columns
+      WHERE id = '${relation.id}' ORDER BY position`;
   }
-  if (cursor.takeWords('databases')) return 'SELECT name, NULL::text AS comment FROM mz_catalog.mz_databases ORDER BY name';
+  if (cursor.takeWords('databases')) {
+    return 'SELECT name, NULL::text AS comment FROM mz_catalog.mz_databases ORDER BY name';
+  }
   if (cursor.takeWords('schemas')) return 'SELECT name, NULL::text AS comment FROM mz_catalog.mz_schemas ORDER BY name';
   if (cursor.takeWords('clusters')) {
     return `SELECT c.name, string_agg(r.name || ' (' || r.size || ')', ', ') AS replicas, ''::text AS comment
@@ -183,7 +217,9 @@ function showQuery(session: StatementSession, cursor: TokenCursor): string | nul
       GROUP BY c.name ORDER BY c.name`;
   }
   const word = cursor.peek()?.text ?? '';
-  if (cursor.takeWords('objects')) return "SELECT name, type, ''::text AS comment FROM mz_catalog.mz_objects ORDER BY name";
+  if (cursor.takeWords('objects')) {
+    return "SELECT name, type, ''::text AS comment FROM mz_catalog.mz_objects ORDER BY name";
+  }
   const type = cursor.takeWords('materialized', 'views') ? 'materialized-view' : SHOWN_TYPES[word];
   if (type === undefined) return null;
   return `SELECT name, ''::text AS comment FROM mz_catalog.mz_objects WHERE type = '${type}' ORDER BY name`;
@@ -193,7 +229,7 @@ function showQuery(session: StatementSession, cursor: TokenCursor): string | nul
 const WRITE_ATTEMPTS_MAX = 50;
 
 /** A query, or a write into one table, by the engine. */
-function planQuery(session: StatementSession, statement: SqlStatement): StatementPlan {
+function planQuery(session: StatementSession, statement: SqlStatement): EnginePlan {
   const target = writeTarget(session, statement);
   if (target?.history.upper.length === 0) failStatement('XX000', `cannot write into '${target.name}': it is closed`);
   const run = (parameterTypes: Uint8Array, binding: Uint8Array | null): Promise<EngineAnswer> => {
@@ -221,7 +257,7 @@ function planQuery(session: StatementSession, statement: SqlStatement): Statemen
       return failStatement('40001', 'could not serialize access due to concurrent update');
     });
   };
-  return { kind: 'engine', run };
+  return { kind: 'engine', reads: target === null, run };
 }
 
 function writeTarget(session: StatementSession, statement: SqlStatement): StandInRelation | null {

@@ -2,6 +2,7 @@
  * From what a SUBSCRIBE says to what it reads. In: the statement, the world, the session's cluster and search path.
  * Out: relation, first time, shape of the rows; or the error that Materialize gives at the start.
  */
+import { type SqlType, scalar } from '../../relation/sql-type.ts';
 import { TIMESTAMP_MAX, type Timestamp } from '../../time/timestamp.ts';
 import { latestReadable } from './relation-history.ts';
 import type { SubscribeStatement } from './subscribe-syntax.ts';
@@ -40,14 +41,15 @@ export function planSubscribe(
   const { upTo } = statement;
   if (upTo !== null && asOf > upTo) {
     if (session.oldTimestampErrors) {
-      failStatement('22000', `subscription lower ("as of") bound is beyond its upper ("up to") bound: ${upTo} < ${asOf}`);
+      const words = 'subscription lower ("as of") bound is beyond its upper ("up to") bound';
+      failStatement('22000', `${words}: ${upTo} < ${asOf}`);
     }
     const words = 'subscription lower bound (`AS OF`) is greater than its upper bound (`UP TO`)';
     failStatement('22000', `${words}: ${asOf} > ${upTo}`);
   }
   if (upTo === asOf) {
-    const words = `subscribe as of ${asOf} (inclusive) up to the same bound ${upTo} (exclusive) is guaranteed to be empty`;
-    notices.push({ sqlstate: '00000', message: words });
+    const bounds = `as of ${asOf} (inclusive) up to the same bound ${upTo} (exclusive)`;
+    notices.push({ sqlstate: '00000', message: `subscribe ${bounds} is guaranteed to be empty` });
   }
   return { relation, cluster: session.cluster, asOf, notices };
 }
@@ -72,7 +74,8 @@ function chooseAsOf(session: SubscribeSession, statement: SubscribeStatement, re
   if (asOf >= history.since) return asOf;
   if (asOfAtLeast) return history.since;
   if (session.oldTimestampErrors) {
-    failStatement('XX000', `Timestamp (${asOf}) is not valid for all inputs: [Antichain { elements: [${history.since}] }]`);
+    const frontiers = `[Antichain { elements: [${history.since}] }]`;
+    failStatement('XX000', `Timestamp (${asOf}) is not valid for all inputs: ${frontiers}`);
   }
   return failStatement('22000', 'could not find a valid timestamp for the query');
 }
@@ -90,4 +93,10 @@ export function subscribeFields(statement: SubscribeStatement, relation: StandIn
     ...fixed,
     ...relation.columns.map(({ name, type }) => ({ name, typeOid: typeOidOf(type), typmod: typmodOf(type) })),
   ];
+}
+
+/** The types of the output columns. */
+export function outputTypes(statement: SubscribeStatement, relation: StandInRelation): SqlType[] {
+  const progress = statement.progress ? [scalar('boolean')] : [];
+  return [scalar('numeric', 0), ...progress, scalar('bigint'), ...relation.columns.map(({ type }) => type)];
 }

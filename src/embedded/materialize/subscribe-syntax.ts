@@ -11,7 +11,8 @@ export type SubscribeTarget =
   /** A query that is no plain `SELECT * FROM name`. */
   | { readonly kind: 'query'; readonly sql: string };
 
-export type RowFormat = 'copy-text' | 'copy-csv' | 'data-row';
+export type CopyFormat = 'copy-text' | 'copy-csv' | 'copy-binary';
+export type RowFormat = CopyFormat | 'data-row';
 
 export interface SubscribeStatement {
   readonly target: SubscribeTarget;
@@ -38,6 +39,20 @@ export function parseSubscribe(statement: SqlStatement): SubscribeStatement | nu
   return readSubscribe(subscribe, statement.sql, format);
 }
 
+/** `COPY (query) TO STDOUT`; null when the statement is no COPY of a query. */
+export function parseCopyQuery(statement: SqlStatement): { query: SqlStatement; format: CopyFormat } | null {
+  if (statement.tokens[0]?.text !== 'copy' || statement.tokens[1]?.text !== '(') return null;
+  const inner = insideParentheses(statement, 1);
+  const after = cursorOver(inner.after);
+  if (!after.takeWords('to', 'stdout')) after.unexpected('TO STDOUT');
+  const format = readCopyOptions(after);
+  const [first, last] = [inner.tokens[0], inner.tokens.at(-1)];
+  if (first === undefined || last === undefined) return failStatement('42601', 'Expected a query');
+  const shift = first.start;
+  const tokens = inner.tokens.map((token) => ({ ...token, start: token.start - shift, end: token.end - shift }));
+  return { query: { sql: statement.sql.slice(shift, last.end), tokens }, format };
+}
+
 function insideParentheses(
   statement: SqlStatement,
   open: number,
@@ -54,8 +69,8 @@ function insideParentheses(
   return failStatement('42601', 'Expected right parenthesis, found end of statement');
 }
 
-function readCopyOptions(cursor: TokenCursor): RowFormat {
-  let format: RowFormat = 'copy-text';
+function readCopyOptions(cursor: TokenCursor): CopyFormat {
+  let format: CopyFormat = 'copy-text';
   if (cursor.takeWords('with') || cursor.peek()?.text === '(') {
     if (!cursor.takeSymbol('(')) cursor.unexpected('left parenthesis');
     do {
@@ -64,9 +79,10 @@ function readCopyOptions(cursor: TokenCursor): RowFormat {
       const value = cursor.next()?.text.toLowerCase() ?? '';
       if (option === 'header') failStatement('XX000', 'COPY TO does not support HEADER option yet');
       if (option !== 'format') failStatement('42601', `Expected one of FORMAT, found ${option}`);
-      if (value === 'binary') failStatement('0A000', 'this stand-in does not send COPY in binary format');
-      if (value !== 'text' && value !== 'csv') failStatement('XX000', `unknown FORMAT: ${value}`);
-      format = value === 'csv' ? 'copy-csv' : 'copy-text';
+      if (value !== 'text' && value !== 'csv' && value !== 'binary') {
+        failStatement('XX000', `unknown FORMAT: ${value}`);
+      }
+      format = `copy-${value}`;
     } while (cursor.takeSymbol(','));
     if (!cursor.takeSymbol(')')) cursor.unexpected('right parenthesis');
   }
@@ -119,7 +135,9 @@ function readOptions(cursor: TokenCursor): { snapshot: boolean; progress: boolea
   if (!cursor.takeSymbol('(')) cursor.unexpected('left parenthesis');
   do {
     const name = cursor.next()?.text ?? '';
-    if (name !== 'snapshot' && name !== 'progress') failStatement('42601', `Expected one of SNAPSHOT or PROGRESS, found ${name}`);
+    if (name !== 'snapshot' && name !== 'progress') {
+      failStatement('42601', `Expected one of SNAPSHOT or PROGRESS, found ${name}`);
+    }
     cursor.takeSymbol('=');
     options[name] = readBoolean(cursor, name);
   } while (cursor.takeSymbol(','));

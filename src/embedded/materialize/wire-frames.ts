@@ -67,6 +67,7 @@ export const bindComplete = (): Buffer => wireMessage('2');
 export const closeComplete = (): Buffer => wireMessage('3');
 export const noData = (): Buffer => wireMessage('n');
 export const emptyQuery = (): Buffer => wireMessage('I');
+export const portalSuspended = (): Buffer => wireMessage('s');
 export const copyDone = (): Buffer => wireMessage('c');
 
 export function parameterStatus(name: string, value: string): Buffer {
@@ -85,19 +86,32 @@ export function commandComplete(tag: string): Buffer {
   return wireMessage('C', cstring(tag));
 }
 
-/** Text COPY of `columns` columns; csv is announced as text too. */
-export function copyOutResponse(columns: number): Buffer {
-  return wireMessage('H', Buffer.from([0]), int16(columns), Buffer.alloc(columns * 2));
+/** COPY of `columns` columns, the format for the whole and for each one; csv is announced as text. */
+export function copyOutResponse(columns: number, binary: boolean): Buffer {
+  const format = int16(binary ? 1 : 0);
+  return wireMessage('H', format.subarray(1), int16(columns), ...Array.from({ length: columns }, () => format));
 }
 
-export function rowDescription(fields: readonly WireField[]): Buffer {
+/** `binary` says which columns go in binary format; nothing for all of them in text. */
+export function rowDescription(fields: readonly WireField[], binary: readonly boolean[] = []): Buffer {
   const parts: Buffer[] = [int16(fields.length)];
-  for (const field of fields) {
-    // Table id and attribute number are always 0; every column goes in text format.
+  fields.forEach((field, i) => {
+    // Table id and attribute number are always 0.
     parts.push(cstring(field.name), int32(0), int16(0), int32(field.typeOid), int16(typlen(field.typeOid)));
-    parts.push(int32(field.typmod), int16(0));
-  }
+    parts.push(int32(field.typmod), int16(binary[i] === true ? 1 : 0));
+  });
   return wireMessage('T', ...parts);
+}
+
+/** The fields of a RowDescription message; none for NoData. */
+export function fieldsOfDescription(message: Buffer): WireField[] {
+  if (message[0] !== 'T'.charCodeAt(0)) return [];
+  const read = readBody(message.subarray(5));
+  return Array.from({ length: read.int16() }, () => {
+    const name = read.cstring();
+    const rest = read.bytes(18);
+    return { name, typeOid: rest.readInt32BE(6), typmod: rest.readInt32BE(12) };
+  });
 }
 
 export function dataRow(values: readonly (Uint8Array | null)[]): Buffer {
@@ -162,7 +176,9 @@ export function createFrontendReader(): FrontendReader {
   const takeOne = (): FrontendMessage | null => {
     if (rest.length < tagBytes + 4) return null;
     const length = rest.readInt32BE(tagBytes);
-    if (length < 4 || length > MAX_MESSAGE_BYTES) failStatement('08P01', 'invalid message length', { severity: 'FATAL' });
+    if (length < 4 || length > MAX_MESSAGE_BYTES) {
+      failStatement('08P01', 'invalid message length', { severity: 'FATAL' });
+    }
     const end = tagBytes + length;
     if (rest.length < end) return null;
     const found = { tag: rest.toString('latin1', 0, tagBytes), body: rest.subarray(tagBytes + 4, end) };

@@ -2,7 +2,7 @@
  * SQL types as the catalog and RowDescription show them. In: an SQL type. Out: OID, typmod, catalog name, and the
  * text that EXPLAIN prints. On the wire every list is 16384, every map 16385, every record 2249.
  */
-import type { RangeName, ScalarName, SqlType } from '../../relation/sql-type.ts';
+import { type RangeName, type ScalarName, type SqlType, range, scalar } from '../../relation/sql-type.ts';
 
 interface ScalarOids {
   readonly oid: number;
@@ -79,6 +79,22 @@ export function typeOidOf(type: SqlType): number {
     case 'unsupported':
       return UNKNOWN_OID;
   }
+}
+
+/** The type behind an OID; what is inside of lists, maps and records does not show in it. Unknown ones are text. */
+export function typeOfOid(oid: number): SqlType {
+  return TYPES_BY_OID.get(oid) ?? scalar('text');
+}
+
+const TYPES_BY_OID: ReadonlyMap<number, SqlType> = new Map<number, SqlType>([
+  ...Object.entries(SCALAR_OIDS).flatMap(([name, { oid, array }]) => typesOf(scalar(name as ScalarName), oid, array)),
+  ...Object.entries(RANGE_OIDS).flatMap(([name, { oid, array }]) => typesOf(range(name as RangeName), oid, array)),
+  [LIST_OID, { kind: 'list', element: scalar('text') }],
+  [MAP_OID, { kind: 'map', value: scalar('text') }],
+]);
+
+function typesOf(type: SqlType, oid: number, array: number): [number, SqlType][] {
+  return [[oid, type], [array, { kind: 'array', element: type }]];
 }
 
 function arrayOidOf(element: SqlType): number {
