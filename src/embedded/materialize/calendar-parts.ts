@@ -23,7 +23,8 @@ export function daysOfDateText(text: string): number {
 
 /** `04:05:06.7`, hours without a limit. */
 export function microsOfTimeText(text: string): bigint {
-  const [, hours = '0', minutes = '0', seconds = '0', fraction = ''] = /^(\d+):(\d+):(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
+  const found = /^(\d+):(\d+):(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
+  const [, hours = '0', minutes = '0', seconds = '0', fraction = ''] = found;
   const whole = (BigInt(hours) * 60n + BigInt(minutes)) * 60n + BigInt(seconds);
   return whole * MICROS_PER_SECOND + BigInt(fraction.padEnd(6, '0'));
 }

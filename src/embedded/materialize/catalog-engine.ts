@@ -9,7 +9,18 @@ import type { PGlite } from '@electric-sql/pglite';
 import { catalogRows, frontierRows } from './catalog-rows.ts';
 import { startEngine } from './engine-image.ts';
 import { fromPostgresText } from './postgres-values.ts';
-import { type WireError, StatementError, cstring, dataRow, int16, int32, readBody, wireMessage } from './wire-frames.ts';
+import {
+  type WireError,
+  StatementError,
+  cstring,
+  dataRow,
+  fieldsOfDescription,
+  int16,
+  int32,
+  readBody,
+  typlen,
+  wireMessage,
+} from './wire-frames.ts';
 import type { World } from './world.ts';
 
 export interface EngineStatement {
@@ -64,7 +75,11 @@ export function createCatalogEngine(world: World): CatalogEngine {
     exclusive(work) {
       const turn = last.then(async () => {
         starting ??= startEngine();
-        const lite = await starting;
+        const lite = await starting.catch((thrown: unknown) => {
+          // Not kept: the next statement starts the engine anew.
+          starting = null;
+          throw thrown;
+        });
         await bringUpToDate(lite);
         return work(accessTo(lite));
       });
@@ -101,10 +116,12 @@ function accessTo(lite: PGlite): EngineAccess {
 }
 
 async function runStatement(lite: PGlite, statement: EngineStatement): Promise<EngineAnswer> {
-  const path = [...statement.searchPath, 'mz_catalog', 'mz_internal', 'pg_catalog'];
+  const system = LISTS_RELATIONS.test(statement.sql) ? [] : ['mz_catalog', 'mz_internal'];
+  const path = [...statement.searchPath, ...system, 'pg_catalog'];
   await lite.exec(`SET search_path = ${path.map((schema) => `"${schema.replaceAll('"', '""')}"`).join(', ')}`);
   const none = cstring('');
-  const request = [wireMessage('P', none, cstring(statement.sql), statement.parameterTypes)];
+  const sql = statement.sql.replaceAll(COLUMN_OF_9_5, 'false');
+  const request = [wireMessage('P', none, cstring(sql), statement.parameterTypes)];
   if (statement.binding === null) {
     request.push(wireMessage('D', Buffer.from('S\0')));
   } else {
@@ -112,9 +129,60 @@ async function runStatement(lite: PGlite, statement: EngineStatement): Promise<E
     request.push(wireMessage('E', none, int32(0)));
   }
   request.push(wireMessage('S'));
-  const answer = Buffer.from(await lite.execProtocolRaw(Buffer.concat(request)));
-  return readAnswer(answer, statement.binding !== null && resultsAreText(statement.binding));
+  const bytes = Buffer.from(await lite.execProtocolRaw(Buffer.concat(request)));
+  const answer = readAnswer(bytes, statement.binding !== null && resultsAreText(statement.binding));
+  return { ...answer, description: await withWireTypes(lite, answer.description) };
 }
+
+/** Domains of the engine that stand for types of Materialize, with the OIDs clients see. */
+const DOMAIN_OIDS: ReadonlyMap<string, number> = new Map([
+  ['uint2', 16460], ['uint4', 16462], ['uint8', 16464], ['mz_timestamp', 16552], ['mz_aclitem', 16566],
+  ['list', 16384], ['map', 16385], ['record_text', 2249],
+]);
+
+const NUMERIC_OID = 1700;
+const DOMAINS_SQL = `SELECT a.attrelid AS relation, a.attnum AS number, t.typname AS name FROM pg_attribute a
+  JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace n ON n.oid = t.typnamespace
+  WHERE n.nspname = 'mz_catalog' AND t.typtype = 'd' AND a.attrelid = ANY ($1::oid[])`;
+
+/**
+ * A RowDescription with Materialize's types in place of the engine's. Postgres shows a domain as what it is made of,
+ * but says from which column a value comes, and the column knows its domain. Neither table nor number is passed on:
+ * Materialize reports neither.
+ */
+async function withWireTypes(lite: PGlite, description: Buffer): Promise<Buffer> {
+  if (description[0] !== 'T'.charCodeAt(0)) return description;
+  const read = readBody(description.subarray(5));
+  const fields = Array.from({ length: read.int16() }, () => {
+    return { name: read.cstring(), relation: read.int32(), number: read.int16(), rest: read.bytes(12) };
+  });
+  const relations = [...new Set(fields.map(({ relation }) => relation))].filter((relation) => relation !== 0);
+  const domains = new Map<string, number>();
+  if (relations.length > 0) {
+    const columns = await lite.query<{ relation: number; number: number; name: string }>(DOMAINS_SQL, [relations]);
+    for (const { relation, number, name } of columns.rows) {
+      const oid = DOMAIN_OIDS.get(name);
+      if (oid !== undefined) domains.set(`${relation}.${number}`, oid);
+    }
+  }
+  const parts = fields.flatMap(({ name, relation, number, rest }) => {
+    // A function's result has no column; of those only mz_now() has a type of Materialize's own.
+    const isNow = name === 'mz_now' && rest.readInt32BE(0) === NUMERIC_OID;
+    const oid = domains.get(`${relation}.${number}`) ?? (isNow ? DOMAIN_OIDS.get('mz_timestamp') : undefined);
+    if (oid === undefined) return [cstring(name), Buffer.alloc(6), rest];
+    return [cstring(name), Buffer.alloc(6), int32(oid), int16(typlen(oid)), int32(-1), rest.subarray(10)];
+  });
+  return wireMessage('T', int16(fields.length), ...parts);
+}
+
+/**
+ * psql's listings without a pattern leave out system schemas by the names Postgres gives them, then show what is
+ * visible; so the system schemas of Materialize must not be.
+ */
+const LISTS_RELATIONS = /nspname !~ '\^pg_toast'/;
+
+/** psql asks a server 9.5 for a column of pg_class that the engine's version no longer has. */
+const COLUMN_OF_9_5 = /\bc\.relhasoids\b/g;
 
 /** True when no result format of a Bind asks for binary. */
 function resultsAreText(binding: Uint8Array): boolean {
@@ -143,7 +211,8 @@ function readAnswer(bytes: Buffer, textResults: boolean): EngineAnswer {
         parameters = whole;
         break;
       case 'T':
-        ({ description, types } = readDescription(body));
+        description = whole;
+        types = fieldsOfDescription(whole).map(({ typeOid }) => typeOid);
         break;
       case 'D':
         rows.push(textResults ? convertRow(body, types) : whole);
@@ -162,22 +231,6 @@ function readAnswer(bytes: Buffer, textResults: boolean): EngineAnswer {
   return { parameters, description, rows, tag, notices };
 }
 
-/** Materialize reports neither table nor attribute number of a column. */
-function readDescription(body: Buffer): { description: Buffer; types: number[] } {
-  const read = readBody(body);
-  const count = read.int16();
-  const types: number[] = [];
-  const parts: Buffer[] = [int16(count)];
-  for (let i = 0; i < count; i++) {
-    parts.push(cstring(read.cstring()));
-    read.bytes(6);
-    const rest = read.bytes(12);
-    types.push(rest.readInt32BE(0));
-    parts.push(Buffer.alloc(6), rest);
-  }
-  return { description: wireMessage('T', ...parts), types };
-}
-
 function convertRow(body: Buffer, types: readonly number[]): Buffer {
   const read = readBody(body);
   const count = read.int16();
@@ -193,11 +246,14 @@ function convertRow(body: Buffer, types: readonly number[]): Buffer {
 /** Planner errors of Materialize are XX000 with their own words where Postgres has codes of its own. */
 function readError(body: Buffer): WireError {
   const fields = new Map<string, string>();
-  for (const field of body.toString('utf8').split('\0')) if (field !== '') fields.set(field.slice(0, 1), field.slice(1));
+  for (const field of body.toString('utf8').split('\0')) {
+    if (field !== '') fields.set(field.slice(0, 1), field.slice(1));
+  }
   const sqlstate = fields.get('C') ?? 'XX000';
   const message = fields.get('M') ?? '';
   if (sqlstate === '42P01') {
-    return { sqlstate: 'XX000', message: message.replace(/^relation "(.*)" does not exist$/, "unknown catalog item '$1'") };
+    const words = message.replace(/^relation "(.*)" does not exist$/, "unknown catalog item '$1'");
+    return { sqlstate: 'XX000', message: words };
   }
   const [detail, hint] = [fields.get('D'), fields.get('H')];
   return {

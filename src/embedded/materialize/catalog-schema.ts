@@ -10,6 +10,10 @@ CREATE DOMAIN mz_catalog.uint2 AS numeric(5,0) CHECK (VALUE BETWEEN 0 AND 65535)
 CREATE DOMAIN mz_catalog.uint4 AS numeric(10,0) CHECK (VALUE BETWEEN 0 AND 4294967295);
 CREATE DOMAIN mz_catalog.uint8 AS numeric(20,0) CHECK (VALUE BETWEEN 0 AND 18446744073709551615);
 CREATE DOMAIN mz_catalog.mz_timestamp AS numeric(20,0) CHECK (VALUE BETWEEN 0 AND 18446744073709551615);
+CREATE DOMAIN mz_catalog.list AS text;
+CREATE DOMAIN mz_catalog.map AS text;
+CREATE DOMAIN mz_catalog.record_text AS text;
+CREATE DOMAIN mz_catalog.mz_aclitem AS text;
 SET search_path = mz_catalog, pg_catalog;
 
 CREATE TABLE mz_catalog.mz_databases (id text, oid oid, name text, owner_id text, privileges text[]);

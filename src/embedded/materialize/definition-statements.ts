@@ -109,9 +109,16 @@ function alterCluster(session: DefinitionSession, cursor: TokenCursor): string {
   return 'ALTER CLUSTER';
 }
 
-function placeOf(session: DefinitionSession, name: readonly string[]): { database: string; schema: string; name: string } {
+interface ObjectPlace {
+  readonly database: string;
+  readonly schema: string;
+  readonly name: string;
+}
+
+function placeOf(session: DefinitionSession, name: readonly string[]): ObjectPlace {
   const last = name[name.length - 1] ?? '';
-  const schema = name[name.length - 2] ?? (session.variables.get('search_path') ?? 'public').split(',')[0]?.trim() ?? 'public';
+  const [firstOfPath = 'public'] = (session.variables.get('search_path') ?? 'public').split(',');
+  const schema = name[name.length - 2] ?? firstOfPath.trim();
   return { name: last, schema, database: name[name.length - 3] ?? session.variables.get('database') ?? 'materialize' };
 }
 

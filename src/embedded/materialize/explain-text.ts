@@ -14,7 +14,10 @@ export interface ExplainOptions {
 export function explainText(relation: StandInRelation, schemaOfTypes: string, options: ExplainOptions): string {
   const attributes: string[] = [];
   if (options.arity) attributes.push(`arity: ${relation.columns.length}`);
-  if (options.types) attributes.push(`types: "(${relation.columns.map((_, i) => columnType(relation, schemaOfTypes, i)).join(', ')})"`);
+  if (options.types) {
+    const types = relation.columns.map((_, i) => columnType(relation, schemaOfTypes, i));
+    attributes.push(`types: "(${types.join(', ')})"`);
+  }
   if (options.keys) attributes.push(`keys: "(${relation.keys.map((key) => `[${key.join(', ')}]`).join(', ')})"`);
   const comment = attributes.length === 0 ? '' : ` // { ${attributes.join(', ')} }`;
   const name = qualifiedName(relation);

@@ -10,7 +10,8 @@ export function formatFloat(value: number, kind: keyof typeof PLAIN_RANGE): stri
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity';
   if (value === 0) return Object.is(value, -0) ? '-0' : '0';
-  const [mantissa = '', exponentText = '0'] = (kind === 'real' ? shortestReal(value) : value.toExponential()).split('e');
+  const shortest = kind === 'real' ? shortestReal(value) : value.toExponential();
+  const [mantissa = '', exponentText = '0'] = shortest.split('e');
   const sign = mantissa.startsWith('-') ? '-' : '';
   const digits = mantissa.replace(/[-.]/g, '');
   const point = Number(exponentText) + 1;

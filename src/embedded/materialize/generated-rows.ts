@@ -7,6 +7,7 @@
  */
 import { toBinaryString } from './copy-text.ts';
 import type { GenerateSnapshot } from './relation-definition.ts';
+import { int32 } from './wire-frames.ts';
 
 export const FIRST_GENERATED_ID = 1_000_000_000;
 const ID_DIGITS = 10;
@@ -21,8 +22,7 @@ export function generatedSnapshot(rowCount: number, otherColumns: (index: number
     for (let i = 0; i < ROWS_PER_BLOCK; i++) {
       const line = `${head}${'0'.repeat(ID_DIGITS)}\t${toBinaryString(otherColumns(i))}\n`;
       places.push(text.length + 5 + head.length);
-      const length = line.length + 4;
-      text += `d${String.fromCharCode((length >>> 24) & 255, (length >>> 16) & 255, (length >>> 8) & 255, length & 255)}${line}`;
+      text += `d${int32(line.length + 4).toString('latin1')}${line}`;
     }
     const template = Buffer.from(text, 'latin1');
     for (let sent = 0; sent < rowCount; sent += ROWS_PER_BLOCK) {

@@ -3,7 +3,16 @@
  * An entry is written before it is shown to anyone; a torn last line (killed while writing) is left out, nobody
  * has seen it.
  */
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { JournalEntry } from './world-journal.ts';
 

@@ -10,7 +10,8 @@ export function plainNumeric(text: string): string {
   const point = whole.length + Number(exponent);
   const digits = whole + fraction;
   const left = (point <= 0 ? '0' : digits.slice(0, point).padEnd(point, '0')).replace(/^0+(?=\d)/, '');
-  const right = point >= digits.length ? '' : point < 0 ? digits.padStart(digits.length - point, '0') : digits.slice(point);
+  const leading = point < 0 ? digits.padStart(digits.length - point, '0') : digits.slice(point);
+  const right = point >= digits.length ? '' : leading;
   const plain = trimNumeric(right === '' ? left : `${left}.${right}`);
   return sign === '-' && plain !== '0' ? `-${plain}` : plain;
 }

@@ -132,7 +132,7 @@ async function executePlan(state: ExecutionState, portal: Portal, request: Execu
       return fetchRows(state, portal, plan, request.describe);
     case 'close':
       if (plan.name !== null) closeCursor(state, plan.name);
-      else for (const name of [...state.cursors.keys()]) closeCursor(state, name);
+      else for (const name of state.cursors.keys()) closeCursor(state, name);
       return outbox.send(commandComplete('CLOSE CURSOR'));
   }
 }

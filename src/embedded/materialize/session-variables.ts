@@ -45,7 +45,9 @@ export const REPORTED_VARIABLES: readonly string[] = [
   'search_path', 'mz_version',
 ];
 
-const READ_ONLY: ReadonlySet<string> = new Set(['server_version', 'server_version_num', 'integer_datetimes', 'mz_version']);
+const READ_ONLY: ReadonlySet<string> = new Set([
+  'server_version', 'server_version_num', 'integer_datetimes', 'mz_version',
+]);
 
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['schema', 'search_path'],

@@ -88,7 +88,8 @@ export interface MaterializeStandIn {
 /** Starts the server; resolves when it listens. */
 export async function createMaterializeStandIn(options: StandInOptions = {}): Promise<MaterializeStandIn> {
   const journal = options.stateDir === undefined ? null : openJournal(options.stateDir);
-  const world = createWorld((entry) => journal?.append(entry));
+  const nowMs = options.nowMs ?? Date.now;
+  const world = createWorld((entry) => journal?.append(entry), nowMs);
   resume(world, journal);
   const engine = createCatalogEngine(world);
   const shared: Shared = {
@@ -103,7 +104,7 @@ export async function createMaterializeStandIn(options: StandInOptions = {}): Pr
     denied: new Set(),
     sessions: new Map(),
     written: new Set(),
-    nowMs: options.nowMs ?? Date.now,
+    nowMs,
   };
   const sockets = new Set<Socket>();
   const connectionSetting = connectionSettingOf(shared);
@@ -254,6 +255,7 @@ function openSession(
     variables,
     deniedRelations: shared.denied,
     transaction: 'I',
+    nowMs: shared.nowMs,
     startTime: () => writeTime(shared),
     closeWrittenTimes() {
       // With manual time nothing moves but by `advance`: what is pending there is meant to be unseen.

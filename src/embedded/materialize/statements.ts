@@ -6,6 +6,7 @@
 import type { CatalogEngine, EngineAnswer } from './catalog-engine.ts';
 import { type CursorStatement, parseCursorStatement } from './cursor-statements.ts';
 import { type DefinitionSession, defineObject } from './definition-statements.ts';
+import { explainTimestampText } from './explain-timestamp.ts';
 import { explainText } from './explain-text.ts';
 import { type SessionVariables, canonicalVariable, isReadOnlyVariable } from './session-variables.ts';
 import { type SqlStatement, type TokenCursor, cursorOver, splitStatements } from './sql-tokens.ts';
@@ -21,6 +22,8 @@ export interface StatementSession extends DefinitionSession {
   readonly variables: SessionVariables;
   readonly deniedRelations: ReadonlySet<string>;
   transaction: TransactionStatus;
+  /** The clock, in milliseconds since 1970. */
+  nowMs(): number;
   /** Applies a write at a new time and lets everyone see it. */
   write(relation: StandInRelation, changes: readonly LineChange[]): void;
   /** Makes everything visible that was written up to now. */
@@ -121,6 +124,7 @@ function planExplain(session: StatementSession, cursor: TokenCursor): StatementP
     return failStatement('0A000', 'this stand-in explains only the optimized plan of SELECT * FROM one relation');
   };
   cursor.takeWords('explain');
+  if (cursor.takeWords('timestamp')) return planExplainTimestamp(session, cursor);
   if (!cursor.takeWords('optimized', 'plan') && !cursor.takeWords('plan')) cursor.takeWords('optimized');
   const options = new Set<string>();
   if (cursor.takeWords('with')) {
@@ -143,6 +147,18 @@ function planExplain(session: StatementSession, cursor: TokenCursor): StatementP
   const fields = [{ name: 'Optimized Plan', typeOid: 25, typmod: -1 }];
   const text = explainText(relation, 'materialize.public', shown);
   return { kind: 'local', fields, run: () => ({ rows: [[text]], tag: 'EXPLAIN' }) };
+}
+
+function planExplainTimestamp(session: StatementSession, cursor: TokenCursor): StatementPlan {
+  if (cursor.takeWords('as') && !cursor.takeWords('text')) {
+    failStatement('0A000', 'this stand-in explains timestamps only AS TEXT');
+  }
+  if (!cursor.takeWords('for')) cursor.unexpected('FOR');
+  while (cursor.peek() !== undefined && !cursor.takeWords('from')) cursor.next();
+  const relation = resolveRelation(session, cursor.takeName() ?? cursor.unexpected('FROM and a relation'));
+  const fields = [{ name: 'Timestamp', typeOid: 25, typmod: -1 }];
+  const run = (): LocalResult => ({ rows: [[explainTimestampText(relation, session.nowMs())]], tag: 'EXPLAIN' });
+  return { kind: 'local', fields, run };
 }
 
 function planSet(session: StatementSession, cursor: TokenCursor): StatementPlan {
@@ -243,6 +259,7 @@ function planQuery(session: StatementSession, statement: SqlStatement): EnginePl
         if (written) session.closeWrittenTimes();
         const version = target?.version;
         await session.tables.refresh(engine, statement);
+        if (written) await session.tables.capture(engine, target);
         const answer = await engine.run({ sql, parameterTypes, binding, searchPath });
         if (!written) return answer;
         const changes = await session.tables.takeChanges(engine, target);

@@ -19,6 +19,8 @@ import type { LineChange, StandInRelation, World } from './world.ts';
 export interface UserTables {
   /** Brings the engine's copies of the mentioned relations up to date. Throws XX000 for one that fails to evaluate. */
   refresh(engine: EngineAccess, statement: SqlStatement): Promise<void>;
+  /** From now to `takeChanges`, what changes the copy of `relation` is noted. */
+  capture(engine: EngineAccess, relation: StandInRelation): Promise<void>;
   /** What the last statement changed in `relation`'s copy. */
   takeChanges(engine: EngineAccess, relation: StandInRelation): Promise<LineChange[]>;
   /** The copy already holds what is now applied. */
@@ -33,9 +35,22 @@ export function createUserTables(world: World): UserTables {
   const contentTime = (relation: StandInRelation): string => String(latestReadable(relation.history));
   return {
     async refresh(engine, statement) {
-      const names = new Set(statement.tokens.filter((t) => t.kind === 'word' || t.kind === 'quoted').map((t) => t.text));
+      const named = statement.tokens.filter(({ kind }) => kind === 'word' || kind === 'quoted');
+      const names = new Set(named.map(({ text }) => text));
+      for (const [table, { id }] of copies) {
+        if (world.relations.has(id)) continue;
+        await engine.execute(`DROP TABLE IF EXISTS ${table}`);
+        copies.delete(table);
+      }
+      const lists = POSTGRES_CATALOG.some((name) => names.has(name));
       for (const relation of world.relations.values()) {
-        if (!names.has(relation.name)) continue;
+        const mentioned = names.has(relation.name);
+        if (lists && !mentioned && copies.get(key(relation))?.id !== relation.id) {
+          // psql lists what exists: its columns are enough, the content comes when a statement names it.
+          await createCopy(engine, relation);
+          copies.set(key(relation), { id: relation.id, version: -1, time: '' });
+        }
+        if (!mentioned) continue;
         if (relation.error !== null) failStatement('XX000', relation.error);
         let copy = copies.get(key(relation));
         if (copy?.id !== relation.id) {
@@ -51,7 +66,14 @@ export function createUserTables(world: World): UserTables {
         await fillCopy(engine, world, relation);
       }
     },
+    async capture(engine, relation) {
+      await engine.execute(`
+        CREATE OR REPLACE TRIGGER capture AFTER INSERT OR UPDATE OR DELETE ON ${engineName(relation)}
+        FOR EACH ROW EXECUTE FUNCTION ${captureName(relation)}()`);
+    },
     async takeChanges(engine, relation) {
+      // Nobody who looks at the table (psql's \d) finds a trigger that Materialize does not have.
+      await engine.execute(`DROP TRIGGER IF EXISTS capture ON ${engineName(relation)}`);
       const rows = await engine.query('DELETE FROM mz_capture.changes RETURNING diff, row_values');
       return rows.map(({ diff, row_values: values }) => {
         const columns = (values as (string | null)[]).map((value, i) => {
@@ -75,6 +97,11 @@ export function createUserTables(world: World): UserTables {
     },
   };
 }
+
+/** Where psql and drivers look up what exists, under their own names in the engine. */
+const POSTGRES_CATALOG: readonly string[] = [
+  'pg_class', 'pg_attribute', 'pg_tables', 'pg_namespace', 'information_schema',
+];
 
 function lastChange(relation: StandInRelation): string {
   const readable = latestReadable(relation.history);
@@ -120,12 +147,11 @@ async function createCopy(engine: EngineAccess, relation: StandInRelation): Prom
   const values = (row: string): string => {
     return `ARRAY[${relation.columns.map((c) => `${row}.${quoteName(c.name)}::text`).join(', ')}]::text[]`;
   };
-  const capture = quoteName(`capture_${relation.id}`);
   await engine.execute(`
     CREATE SCHEMA IF NOT EXISTS ${schema};
     DROP TABLE IF EXISTS ${table};
     CREATE TABLE ${table} (${columns.join(', ')});
-    CREATE OR REPLACE FUNCTION mz_capture.${capture}() RETURNS trigger LANGUAGE plpgsql AS $capture$
+    CREATE OR REPLACE FUNCTION ${captureName(relation)}() RETURNS trigger LANGUAGE plpgsql AS $capture$
     BEGIN
       IF TG_OP <> 'INSERT' THEN
         INSERT INTO mz_capture.changes (diff, row_values) VALUES (-1, ${values('OLD')});
@@ -134,9 +160,11 @@ async function createCopy(engine: EngineAccess, relation: StandInRelation): Prom
         INSERT INTO mz_capture.changes (diff, row_values) VALUES (1, ${values('NEW')});
       END IF;
       RETURN NULL;
-    END $capture$;
-    CREATE TRIGGER capture AFTER INSERT OR UPDATE OR DELETE ON ${table}
-      FOR EACH ROW EXECUTE FUNCTION mz_capture.${capture}();`);
+    END $capture$;`);
+}
+
+function captureName(relation: StandInRelation): string {
+  return `mz_capture.${quoteName(`capture_${relation.id}`)}`;
 }
 
 async function fillCopy(engine: EngineAccess, world: World, relation: StandInRelation): Promise<void> {
@@ -157,7 +185,7 @@ const ENGINE_TYPES: Partial<Readonly<Record<ScalarName, string>>> = {
   mz_timestamp: 'mz_catalog.mz_timestamp',
   character: 'text',
   '"char"': 'text',
-  mz_aclitem: 'text',
+  mz_aclitem: 'mz_catalog.mz_aclitem',
   aclitem: 'text',
   int2vector: 'text',
   regclass: 'oid',
@@ -167,6 +195,8 @@ const ENGINE_TYPES: Partial<Readonly<Record<ScalarName, string>>> = {
 
 /** The engine's type for a column; what Postgres has no type for is text in Materialize's form. */
 function engineTypeOf(type: SqlType): string {
+  if (type.kind === 'list' || type.kind === 'map') return `mz_catalog.${type.kind}`;
+  if (type.kind === 'record') return 'mz_catalog.record_text';
   if (type.kind !== 'scalar') return 'text';
   if (type.name === 'numeric' && type.scale !== null) return `numeric(39,${type.scale})`;
   return ENGINE_TYPES[type.name] ?? type.name;

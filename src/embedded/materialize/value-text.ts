@@ -95,7 +95,8 @@ const RECORD_RULE: QuoteRule = { special: /[(),"\\ \t\n\f\r]/, nullWord: '', quo
 
 /** Scalars whose text is tested for quoting when nested; every other scalar never is. */
 const TESTED_SCALARS: ReadonlySet<ScalarName> = new Set([
-  'text', 'varchar', 'character', 'name', '"char"', 'bytea', 'interval', 'timestamp', 'timestamptz', 'jsonb', 'int2vector',
+  'text', 'varchar', 'character', 'name', '"char"', 'bytea', 'interval', 'timestamp', 'timestamptz', 'jsonb',
+  'int2vector',
 ]);
 
 function mayNeedQuotes(type: SqlType): boolean {
@@ -152,7 +153,9 @@ function mapText(valueType: SqlType, value: unknown): string {
 function rangeText(bound: SqlType, value: unknown): string {
   if (value === 'empty') return 'empty';
   const { lower, upper, lowerInclusive, upperInclusive } = value as RangeValue;
-  const text = (each: unknown): string => (each === null || each === undefined ? '' : quotedElement(bound, each, LIST_RULE));
+  const text = (each: unknown): string => {
+    return each === null || each === undefined ? '' : quotedElement(bound, each, LIST_RULE);
+  };
   return `${lowerInclusive ? '[' : '('}${text(lower)},${text(upper)}${upperInclusive ? ']' : ')'}`;
 }
 

@@ -149,7 +149,8 @@ const FIXED_LENGTHS: ReadonlyMap<number, number> = new Map([
   [16464, 8], [16552, 8],
 ]);
 
-function typlen(typeOid: number): number {
+/** Length of the type's values in bytes; -1 when it varies. */
+export function typlen(typeOid: number): number {
   return FIXED_LENGTHS.get(typeOid) ?? -1;
 }
 

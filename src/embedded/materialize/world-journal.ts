@@ -73,7 +73,9 @@ function restoreContent(
 export function compactedJournalOf(world: World): JournalEntry[] {
   const entries: JournalEntry[] = [];
   for (const [cluster, count] of world.clusters) entries.push({ op: 'replicas', cluster, count });
-  for (const { id, oid: _oid, ...definition } of world.namedTypes.values()) entries.push({ op: 'type', id, definition });
+  for (const { id, oid: _oid, ...definition } of world.namedTypes.values()) {
+    entries.push({ op: 'type', id, definition });
+  }
   for (const relation of world.relations.values()) {
     const { id, history, error } = relation;
     const { name, schema, database, kind, columns, keys, cluster, retainHistoryMs, columnTypeNames } = relation;
@@ -86,7 +88,8 @@ export function compactedJournalOf(world: World): JournalEntry[] {
     const since = String(history.since);
     entries.push({ op: 'create', id, start: since, definition });
     // The upper of the start is the since, so the log can be applied again; the true upper follows it.
-    entries.push({ op: 'content', id, since, upper: formatFrontier(frontierAt(history.since)), base: [...history.base] });
+    const upperOfStart = formatFrontier(frontierAt(history.since));
+    entries.push({ op: 'content', id, since, upper: upperOfStart, base: [...history.base] });
     for (const { time, changes } of history.log) {
       entries.push({ op: 'apply', id, time: String(time), changes: [...changes] });
     }

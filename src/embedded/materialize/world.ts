@@ -87,6 +87,9 @@ export interface World {
 
 export type WriteJournal = (entry: JournalEntry) => void;
 
+/** The system clock, in milliseconds since 1970. */
+export type ReadClock = () => number;
+
 /** What the parts of a world share. */
 interface WorldState {
   readonly relations: Map<string, StandInRelation>;
@@ -97,7 +100,8 @@ interface WorldState {
   record(entry: JournalEntry): void;
 }
 
-export function createWorld(writeJournal: WriteJournal): World {
+/** `nowMs` only dates notices. */
+export function createWorld(writeJournal: WriteJournal, nowMs: ReadClock = Date.now): World {
   let replaying = false;
   const state: WorldState = {
     relations: new Map(),
@@ -117,7 +121,7 @@ export function createWorld(writeJournal: WriteJournal): World {
     catalogVersion: () => state.version,
     ...definitionsOf(state),
     ...contentOf(state),
-    ...failuresOf(state),
+    ...failuresOf(state, nowMs),
     findRelation(database, schema, name) {
       for (const relation of relations.values()) {
         if (relation.name === name && relation.schema === schema && relation.database === database) return relation;
@@ -223,7 +227,7 @@ function contentOf(
 }
 
 /** What goes wrong around content: evaluation errors and replicas that come and go. */
-function failuresOf(state: WorldState): Pick<World, 'setError' | 'setReplicas'> {
+function failuresOf(state: WorldState, nowMs: ReadClock): Pick<World, 'setError' | 'setReplicas'> {
   const { relations, clusters, record } = state;
   return {
     setError(relation, message) {
@@ -239,7 +243,7 @@ function failuresOf(state: WorldState): Pick<World, 'setError' | 'setReplicas'> 
       state.version++;
       const status = count < before ? 'offline' : 'online';
       const replica = `${cluster}.r${Math.max(count, before)}`;
-      const message = `cluster replica ${replica} changed status to "${status}"`;
+      const message = `cluster replica ${replica} changed status to "${status}" at ${noticeTime(nowMs())}`;
       for (const relation of relations.values()) {
         for (const subscriber of relation.subscribers) {
           if (count !== before) subscriber.notice({ sqlstate: '00000', message });
@@ -256,6 +260,11 @@ const FIRST_USER_OID = 20000;
 
 export function qualifiedName(relation: RelationDefinition): string {
   return `${relation.database}.${relation.schema}.${relation.name}`;
+}
+
+/** `2026-01-02 03:04:05.678 UTC`. */
+function noticeTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace('T', ' ').replace('Z', ' UTC');
 }
 
 function notify(relation: StandInRelation): void {
