@@ -140,7 +140,15 @@ const DOMAIN_OIDS: ReadonlyMap<string, number> = new Map([
   ['list', 16384], ['map', 16385], ['record_text', 2249],
 ]);
 
-const NUMERIC_OID = 1700;
+/**
+ * By the name Postgres gives an expression and the engine's OID (numeric, text): name and OID in Materialize. The text
+ * of an array is how list literals are put to the engine.
+ */
+const EXPRESSIONS: ReadonlyMap<string, readonly [name: string, oid: number]> = new Map([
+  ['mz_now 1700', ['mz_now', 16552]],
+  ['array 25', ['list', 16384]],
+]);
+
 const DOMAINS_SQL = `SELECT a.attrelid AS relation, a.attnum AS number, t.typname AS name FROM pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace n ON n.oid = t.typnamespace
   WHERE n.nspname = 'mz_catalog' AND t.typtype = 'd' AND a.attrelid = ANY ($1::oid[])`;
@@ -166,11 +174,11 @@ async function withWireTypes(lite: PGlite, description: Buffer): Promise<Buffer>
     }
   }
   const parts = fields.flatMap(({ name, relation, number, rest }) => {
-    // A function's result has no column; of those only mz_now() has a type of Materialize's own.
-    const isNow = name === 'mz_now' && rest.readInt32BE(0) === NUMERIC_OID;
-    const oid = domains.get(`${relation}.${number}`) ?? (isNow ? DOMAIN_OIDS.get('mz_timestamp') : undefined);
+    const column = domains.get(`${relation}.${number}`);
+    const expression = relation === 0 ? EXPRESSIONS.get(`${name} ${rest.readInt32BE(0)}`) : undefined;
+    const [shownName, oid] = expression ?? [name, column];
     if (oid === undefined) return [cstring(name), Buffer.alloc(6), rest];
-    return [cstring(name), Buffer.alloc(6), int32(oid), int16(typlen(oid)), int32(-1), rest.subarray(10)];
+    return [cstring(shownName), Buffer.alloc(6), int32(oid), int16(typlen(oid)), int32(-1), rest.subarray(10)];
   });
   return wireMessage('T', int16(fields.length), ...parts);
 }

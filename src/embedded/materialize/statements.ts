@@ -8,6 +8,7 @@ import { type CursorStatement, parseCursorStatement } from './cursor-statements.
 import { type DefinitionSession, defineObject } from './definition-statements.ts';
 import { explainTimestampText } from './explain-timestamp.ts';
 import { explainText } from './explain-text.ts';
+import { spelledContainers, toEngineLists } from './list-literals.ts';
 import { type SessionVariables, canonicalVariable, isReadOnlyVariable } from './session-variables.ts';
 import { type SqlStatement, type TokenCursor, cursorOver, splitStatements } from './sql-tokens.ts';
 import { type CopyFormat, type SubscribeStatement, parseCopyQuery, parseSubscribe } from './subscribe-syntax.ts';
@@ -89,12 +90,20 @@ export function planStatement(session: StatementSession, statement: SqlStatement
   const copied = parseCopyQuery(statement);
   if (copied !== null) {
     const { query, format } = copied;
+    if (format === 'copy-binary') refuseBinary(query);
     return { kind: 'copy-query', query: planQuery(session, query), format };
   }
   if (first === 'copy') failStatement('0A000', 'this stand-in copies only queries: COPY (…) TO STDOUT');
   const ofCursor = parseCursorStatement(statement);
   if (ofCursor?.kind === 'declare') return planDeclare(session, ofCursor.name, ofCursor.query);
   return ofCursor ?? planQuery(session, statement);
+}
+
+/** Types inside of a row do not show in what the engine describes, so they are looked for where they are spelled. */
+function refuseBinary(query: SqlStatement): void {
+  const [container] = spelledContainers(query.sql);
+  if (container === undefined) return;
+  failStatement('08P01', `binary encoding of ${container} types is not implemented`);
 }
 
 function planDeclare(session: StatementSession, name: string, statement: SqlStatement): StatementPlan {
@@ -252,7 +261,7 @@ function planQuery(session: StatementSession, statement: SqlStatement): EnginePl
     return session.engine.exclusive(async (engine) => {
       const database = session.variables.get('database') ?? '';
       const searchPath = searchPathOf(session).map((schema) => engineSchema(database, schema));
-      const sql = toEngineNames(statement, databasesOf(session.world));
+      const sql = toEngineLists(toEngineNames(statement, databasesOf(session.world)));
       const written = target !== null && binding !== null;
       for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt++) {
         // A write must see everything written before it, or it would take rows away that are gone already.

@@ -209,3 +209,16 @@ test('GIVEN a query WHEN copied THEN text, csv and binary as for a subscription'
   expect(bytes.toString('hex')).toBe('0003' + '0000000400000001' + '00000003780979' + 'ffffffff' + 'ffff');
   client.close();
 });
+
+test('GIVEN lists spelled in a query WHEN copied THEN text works, binary is refused with 08P01 also inside of a row', async () => {
+  const { client } = await start();
+  const refused = 'E[08P01 binary encoding of list types is not implemented] Z[I]';
+  expect(await answerTo(client, 'COPY (SELECT LIST[1,2,3]) TO STDOUT')).toBe('H d c C[COPY 1] Z[I]');
+  expect(client.lines()).toEqual(['{1,2,3}\n']);
+  expect(await answerTo(client, 'COPY (SELECT LIST[1,2]) TO STDOUT WITH (FORMAT binary)')).toBe(refused);
+  expect(await answerTo(client, 'COPY (SELECT ROW(1, LIST[1,2])) TO STDOUT WITH (FORMAT binary)')).toBe(refused);
+  client.query('SELECT LIST[1,2]');
+  // The name, its end, table and attribute, then the type.
+  expect((await client.nextTag('T')).body.readInt32BE(2 + 5 + 6)).toBe(16384);
+  client.close();
+});

@@ -166,7 +166,8 @@ test('GIVEN no replica WHEN subscribed THEN 0A000 at the start; WHEN it goes lat
   await client.nextTag('d');
   server.setReplicas('quickstart', 0);
   const notice = fieldsOf(await client.next(({ tag, body }) => tag === 'N' && body.includes('replica')));
-  expect(notice['M']).toContain('cluster replica quickstart.r1 changed status to "offline"');
+  expect(notice).toMatchObject({ S: 'NOTICE', C: '00000' });
+  expect(notice['M']).toMatch(/^cluster replica quickstart\.r1 changed status to "offline" at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC$/);
   server.advance(T + 5n);
   const second = await loginRaw(server.port);
   const refused = await copyToEnd(second, 'COPY (SUBSCRIBE t) TO STDOUT');
