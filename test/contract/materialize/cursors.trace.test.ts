@@ -222,3 +222,18 @@ test('GIVEN lists spelled in a query WHEN copied THEN text works, binary is refu
   expect((await client.nextTag('T')).body.readInt32BE(2 + 5 + 6)).toBe(16384);
   client.close();
 });
+
+test('GIVEN binary COPY with PROGRESS WHEN rows come in several steps THEN the header is in front of the progress row only', async () => {
+  const { server, relation, client } = await start();
+  server.apply(relation, 5n, [{ row: ['7', 'a'], diff: 1 }]);
+  server.advance(6n);
+  server.closeRelation(relation);
+  expect(await answerTo(client, 'COPY (SUBSCRIBE t WITH (PROGRESS) AS OF 5) TO STDOUT (FORMAT binary)')).toBe(
+    'H d d d c C[COPY 2] Z[I]',
+  );
+  const bodies = client.messages.filter(({ tag }) => tag === 'd').map(({ body }) => body.toString('hex'));
+  const time = '0000000a' + '00010000000000000005';
+  expect(bodies[0]?.slice(38)).toBe(`0005${time}0000000101${'ffffffff'.repeat(3)}`);
+  expect(bodies[1]).toBe(`0005${time}0000000100000000080000000000000001${'00000004000000070000000161'}`);
+  client.close();
+});
