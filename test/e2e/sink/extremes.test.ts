@@ -49,10 +49,9 @@ describe('GIVEN a key of each type that may be one', () => {
     ['character(5)', 'ab   ', 'cd   ', '     '],
     ['oid', '1', '4294967295', '7'],
     ['uuid', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', 'ffffffff-ffff-ffff-ffff-ffffffffffff', '00000000-0000-0000-0000-000000000001'],
-  ])('WHEN it is %s THEN updates and deletes meet their rows', async (type, ...keys) => {
+  ])('WHEN it is %s THEN updates and deletes meet their rows', async (type, updated, deleted, kept) => {
     await using stage = await openStage();
     const model = stage.createModel('keyed', columns(`k ${type} not null`, 'v text'), { keys: [[0]] });
-    const [updated = '', deleted = '', kept = ''] = keys;
     model.commit(at(0), [[[updated, 'old']], [[deleted, 'gone']], [[kept, 'kept']]]);
     stage.run({ from: 'keyed', table: 'keyed', mode: 'upsert', key: '(k)' });
     await stage.waitForFrontier('keyed', at(0) + 1n);
