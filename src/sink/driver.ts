@@ -154,9 +154,13 @@ class Driver {
           return null;
         });
         return;
-      case 'write':
-        this.#ask(effect, async () => ({ kind: 'written', epoch: effect.epoch, written: await opened(incarnation).write(effect) }));
+      case 'write': {
+        // Within the step that sealed it: the same read of the socket may bring the end of the connection, which
+        // clears the stash, and the batch would then claim a span whose rows are gone.
+        const span = incarnation?.seal(effect) ?? null;
+        this.#ask(effect, async () => ({ kind: 'written', epoch: effect.epoch, written: await opened(incarnation).write(effect, span) }));
         return;
+      }
       case 'write-list':
         this.#ask(effect, async () => {
           const snapshot = await opened(incarnation).writeList(effect);

@@ -16,7 +16,7 @@ import type { MemoryLimits, SinkPorts } from './driver.ts';
 import type { Effect, Event, SinkSettings, WrittenBatch } from './effects.ts';
 import { ManifestLists } from './manifest-lists.ts';
 import type { LoadedTable, SourceEvent, SpillStore, Subscription } from './ports.ts';
-import { RowIntake } from './row-intake.ts';
+import { RowIntake, type SealedSpan } from './row-intake.ts';
 import { StreamPump } from './stream-pump.ts';
 import { Uploads } from './uploads.ts';
 
@@ -97,12 +97,17 @@ export class Incarnation {
     if (this.#sourceClosed || this.#abandoned) await subscription.close();
   }
 
-  /** Writes the files and manifests of a batch; the rows come out of the intake, or were streamed already. */
-  async write(effect: EffectOf<'write'>): Promise<WrittenBatch> {
+  /** Takes the batch's rows out of the intake, at once; null when they are the snapshot that was streamed. */
+  seal(effect: EffectOf<'write'>): SealedSpan | null {
+    return effect.streamed ? null : this.#intake.seal(effect.batch.span.upper);
+  }
+
+  /** Writes the files and manifests of a batch: of the sealed rows, or with null of those streamed already. */
+  async write(effect: EffectOf<'write'>, span: SealedSpan | null): Promise<WrittenBatch> {
     const { batch } = effect;
     const plan = this.#plan;
     if (plan === null) throw new SinkError('invariant-broken', 'a batch is written only after the subscription has begun');
-    if (effect.streamed) {
+    if (span === null) {
       const streamed = this.#streamed;
       if (streamed === null) throw new SinkError('invariant-broken', 'a streamed batch was not begun');
       this.#streamed = null;
@@ -110,14 +115,13 @@ export class Incarnation {
       await this.#track(streamed.pump.finish());
       return this.#track(streamed.writer.finish(batch, effect.facts));
     }
-    const span = this.#intake.seal(batch.span.upper);
     const writer = this.#openWriter(plan, batch.ordinal, batch.snapshotId);
     this.#writing = writer;
     return this.#track(this.#writeGroups(writer, span, effect));
   }
 
   async #writeGroups(
-    writer: BatchWriter, span: ReturnType<RowIntake['seal']>, effect: EffectOf<'write'>,
+    writer: BatchWriter, span: SealedSpan, effect: EffectOf<'write'>,
   ): Promise<WrittenBatch> {
     for await (const group of this.#intake.groups(span)) {
       if (this.#abandoned) break;

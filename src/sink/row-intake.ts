@@ -28,7 +28,8 @@ export interface IntakeOptions {
   readonly onFailure: (thrown: unknown) => void;
 }
 
-interface SealedSpan {
+/** The rows of a span: taken out of memory, and where the rest of them is on disk. */
+export interface SealedSpan {
   readonly upper: Frontier;
   readonly chunks: readonly RowChunk[];
   readonly spilled: 'none' | 'all-below' | 'mixed';

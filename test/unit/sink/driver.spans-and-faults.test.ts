@@ -204,6 +204,16 @@ describe('GIVEN a source that ends early', () => {
     expect(world.source.requests.at(-1)).toMatchObject({ asOf: 2_999n, snapshot: false });
   });
 
+  test('WHEN one read of the socket brings both a progress and the end THEN the sealed batch has its rows', async () => {
+    const { world } = await started();
+    world.source.rows(insert('3\tc', 1_500n));
+    world.source.progress(3_000n);
+    world.source.play({ kind: 'failed', error: new SinkError('source-disconnected', 'reset') });
+    await world.clock.advance(30_000);
+    expect(frontiers(world)).toEqual(['[1001]', '[3000]']);
+    expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
+  });
+
   test('WHEN history is compacted THEN it halts with that name instead of trying for ever', async () => {
     const { world, sink } = await started();
     world.source.play({ kind: 'failed', error: new SinkError('history-compacted', 'planned') });
