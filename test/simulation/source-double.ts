@@ -199,6 +199,9 @@ class Session {
       if (frontier === null) return this.#complete();
       this.#sentBelow = frontier;
       this.#progress(frontier);
+      if (this.#closed) return;
+      // In the same read as the progress: nothing that the sink put off may run in between.
+      if (faults.strikes('disconnect')) return this.#fail('disconnect');
       this.#next(scenario.tickMs, 'tick', () => this.#tick());
     };
     const lateMs = faults.strikes('late-progress') ? random.between(1_000, 8_000) : 0;
