@@ -1,13 +1,12 @@
 /** A checked definition becomes settings for the machine and ports onto the world. */
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import type { CatalogConnection, SinkDefinition } from '../definition/definitions.ts';
 import { Secret } from '../definition/secret.ts';
 import { openEncodePool } from '../io/encode-pool.ts';
 import { createHttpClient } from '../io/http.ts';
 import { createMaterializeSource } from '../io/materialize.ts';
 import { type RestCatalog, createRestCatalog } from '../io/rest-catalog.ts';
-import { createSpillStore } from '../io/spill-store.ts';
+import { type SpillFolder, createSpillFolder } from '../io/spill-folder.ts';
 import { createSystemClock, createSystemEntropy } from '../io/system.ts';
 import { withFields } from '../observe/log.ts';
 import type { SinkPorts } from '../sink/driver.ts';
@@ -24,6 +23,7 @@ export interface World {
   readonly entropy: Entropy;
   readonly encoder: Encoder;
   readonly log: Log;
+  readonly spill: SpillFolder;
   readonly options: CommandOptions;
   catalogFor(connection: CatalogConnection): RestCatalog;
   close(): Promise<void>;
@@ -36,8 +36,9 @@ export function openWorld(options: CommandOptions, log: Log): World {
   const catalogs = new Map<CatalogConnection, RestCatalog>();
   const workers = options.encodeWorkers ?? Math.max(1, availableParallelism() - 1);
   const encoder = openEncodePool({ workers });
+  const spill = createSpillFolder(options.spillDir, clock, entropy);
   return {
-    clock, entropy, encoder, log, options,
+    clock, entropy, encoder, log, spill, options,
     catalogFor: (connection) => {
       const refusal = connectionRefusal(connection);
       if (refusal !== null) throw refusal;
@@ -48,7 +49,12 @@ export function openWorld(options: CommandOptions, log: Log): World {
       }
       return catalog;
     },
-    close: () => encoder.close(),
+    close: async () => {
+      await encoder.close();
+      await spill.close().catch((thrown: unknown) => {
+        log.write('warn', 'clean-up-failed', { message: thrown instanceof Error ? thrown.message : String(thrown) });
+      });
+    },
   };
 }
 
@@ -87,14 +93,12 @@ export function settingsOf(definition: SinkDefinition): SinkSettings {
 /** Ports of one sink; `source` is to be closed when the sink has ended. */
 export function portsOf(definition: SinkDefinition, world: World): SinkPorts {
   const catalog = world.catalogFor(definition.catalog);
-  // The process id keeps two daemons on one machine from sharing spill files.
-  const spillRoot = join(world.options.spillDir, `${process.pid}-${definition.name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`);
   return {
     source: sourceOf(definition, world.options),
     catalog,
     store: catalog.storageFor(tableOf(definition)).store,
     encoder: world.encoder,
-    openSpill: (name) => createSpillStore(join(spillRoot, name)),
+    openSpill: world.spill.placeFor(definition.name),
     clock: world.clock,
     entropy: world.entropy,
     log: withFields(world.log, { sink: definition.name }),

@@ -24,6 +24,9 @@ export function runDefinitions(definitions: Definitions, world: World, watch: Wa
   const ends: Promise<readonly [string, SinkEnd]>[] = [];
   // All or none: a definition that can't be run is refused before any sink has begun.
   const assembled = definitions.sinks.map((definition) => ({ definition, ports: watch(definition, portsOf(definition, world)) }));
+  void world.spill.sweep().then((swept) => {
+    if (swept > 0) world.log.write('info', 'spill-swept', { folders: swept });
+  });
   for (const { definition, ports } of assembled) {
     const running = runSink(settingsOf(definition), ports, limits);
     const stopPrefetch = prefetchKeys(world, definition.catalog, definition);
