@@ -6,6 +6,7 @@
 import type { RowChunk } from '../src/batch/row-chunk.ts';
 import { scalar } from '../src/relation/sql-type.ts';
 import { planSchema, planWrite } from '../src/write/table-plan.ts';
+import { UPLOAD_PART_BYTES } from '../src/write/file-parts.ts';
 import { openSpanWriter } from '../src/write/span-writer.ts';
 
 const CHUNK_ROWS = 20_000;
@@ -55,7 +56,11 @@ for (const [mode, consolidated] of runs.slice(Number(process.argv[3] ?? 0), Numb
   });
   if (outcome.kind !== 'plan') throw new Error(outcome.message);
   let written = 0;
-  const writer = openSpanWriter(outcome.plan, async (file) => { written += file.bytes.length; });
+  const writer = openSpanWriter(outcome.plan, {
+    allocatePart: () => new Uint8Array(UPLOAD_PART_BYTES),
+    takePart: async ({ bytes }) => { written += bytes.length; },
+    takeFile: async ({ bytes }) => { written += bytes.length; },
+  });
   const before = process.cpuUsage();
   const perGroup = consolidated ? 50 : 1;
   for (let first = 0; first < chunks.length; first += perGroup) {

@@ -18,7 +18,6 @@ interface CodeEntry {
 export const ERROR_CODES = {
   // definition ------------------------------------------------------------------------------------
   'definition-invalid': { disposition: 'halt', remedy: 'Correct the statement at the line and column shown.' },
-  'secret-unavailable': { disposition: 'halt', remedy: 'Provide the environment variable or the file that the secret names.' },
   // source ----------------------------------------------------------------------------------------
   'source-unreachable': { disposition: 'retry', remedy: 'Check the address of Materialize, the network and TLS settings; the sink keeps trying.' },
   'source-login-refused': { disposition: 'halt', remedy: 'Check user and password of the Materialize connection.' },
@@ -79,6 +78,7 @@ export const ERROR_CODES = {
   'storage-forbidden': { disposition: 'halt', remedy: 'The storage credentials may not write the table location; check what the catalog vends.' },
   'storage-unreachable': { disposition: 'retry', remedy: "The endpoint in the catalog's storageConfigInfo must be reachable from this machine." },
   'storage-unavailable': { disposition: 'retry', remedy: 'The object store answers with errors or asks to slow down; the sink keeps trying.' },
+  'upload-lost': { disposition: 'restart', remedy: 'The object store dropped an upload in parts before it was complete; the sink starts over from the table. If it repeats, look for a rule of the bucket that aborts uploads early.' },
   'storage-object-missing': { disposition: 'halt', remedy: 'A file that the table refers to is gone from storage; restore it or drop and recreate the table.' },
   'spill-failed': { disposition: 'retry', remedy: 'The spill directory is full or not writable; free space or choose another one.' },
   // own -------------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ import { Worker } from 'node:worker_threads';
 
 import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
-import type { EncodeSession, EncodeSummary, EncodedFile, Encoder, RowGroup } from '../sink/ports.ts';
+import type { EncodeSession, EncodeSummary, Encoder, FileReceiver, RowGroup } from '../sink/ports.ts';
 import type { WritePlan } from '../write/plan.ts';
+import type { WrittenFile, WrittenPart } from '../write/table-file.ts';
 import { splitChunk } from '../write/split-rows.ts';
 import type { FromWorker, ToWorker } from './encode-worker.ts';
 
@@ -55,10 +56,10 @@ export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
   let closed = false;
 
   return {
-    open(plan, onFile) {
+    open(plan, receiver) {
       const id = nextSession++;
       if (closed) throw new SinkError('encode-failed', 'the encode pool is closed');
-      return new PooledSession({ id, plan, onFile, lanes, spreadBytes, recycleHeapBytes });
+      return new PooledSession({ id, plan, receiver, lanes, spreadBytes, recycleHeapBytes });
     },
     async close() {
       closed = true;
@@ -106,7 +107,7 @@ function send(lane: Lane, message: ToWorker, transfer: readonly ArrayBuffer[] = 
 interface SessionContext {
   readonly id: number;
   readonly plan: WritePlan;
-  readonly onFile: (file: EncodedFile) => Promise<void>;
+  readonly receiver: FileReceiver;
   readonly lanes: readonly Lane[];
   readonly spreadBytes: number;
   readonly recycleHeapBytes: number;
@@ -219,8 +220,11 @@ class PooledSession implements EncodeSession {
         use.groupDone.resolve();
         use.groupDone = Promise.withResolvers<void>();
         return;
+      case 'part':
+        this.#handOver(() => this.#takePart(use, message.written));
+        return;
       case 'file':
-        this.#takeFile(use, message.written);
+        this.#handOver(() => this.#takeFile(use, message.written));
         return;
       case 'finished':
         use.lane.listeners.delete(this.#context.id);
@@ -235,20 +239,34 @@ class PooledSession implements EncodeSession {
     }
   }
 
-  #takeFile(use: LaneUse, file: EncodedFile): void {
-    const taken = this.#handOver(use, file).finally(() => this.#files.delete(taken));
-    this.#files.add(taken);
+  async #takePart(use: LaneUse, written: WrittenPart): Promise<void> {
+    const { buffer } = written.bytes;
+    await this.#context.receiver.takePart({ ...written, fileId: this.#fileId(use, written.fileId) });
+    if (buffer instanceof ArrayBuffer) this.#reply(use, { kind: 'part-taken', session: this.#context.id, buffer }, [buffer]);
   }
 
-  /** Never rejects: a file that can't be handed over fails the session. */
-  async #handOver(use: LaneUse, file: EncodedFile): Promise<void> {
-    try {
-      await this.#context.onFile(file);
-      if (this.#ended || use.lane.worker === null) return;
-      send(use.lane, { kind: 'file-taken', session: this.#context.id });
-    } catch (thrown) {
-      this.#fail(asSinkError(thrown, 'encode-failed', 'a finished file could not be handed over'));
-    }
+  async #takeFile(use: LaneUse, written: WrittenFile): Promise<void> {
+    const fileId = written.fileId === null ? null : this.#fileId(use, written.fileId);
+    await this.#context.receiver.takeFile({ ...written, fileId });
+    this.#reply(use, { kind: 'file-taken', session: this.#context.id });
+  }
+
+  /** Each worker counts its own files. */
+  #fileId(use: LaneUse, idAtWorker: number): number {
+    const { lanes } = this.#context;
+    return idAtWorker * lanes.length + lanes.indexOf(use.lane);
+  }
+
+  #reply(use: LaneUse, message: ToWorker, transfer: readonly ArrayBuffer[] = []): void {
+    if (!this.#ended && use.lane.worker !== null) send(use.lane, message, transfer);
+  }
+
+  /** What can't be handed over fails the session; `finish` waits for all of it. */
+  #handOver(run: () => Promise<void>): void {
+    const taken: Promise<void> = run()
+      .catch((thrown: unknown) => this.#fail(asSinkError(thrown, 'encode-failed', 'a finished file could not be handed over')))
+      .finally(() => this.#files.delete(taken));
+    this.#files.add(taken);
   }
 }
 

@@ -9,10 +9,11 @@ import { parentPort } from 'node:worker_threads';
 
 import type { RowChunk } from '../batch/row-chunk.ts';
 import { type ErrorCode, type SinkErrorDetail, asSinkError, invariant } from '../errors.ts';
+import { UPLOAD_PART_BYTES } from '../write/file-parts.ts';
 import { wasmHeapBytes } from '../write/parquet.ts';
 import type { WritePlan } from '../write/plan.ts';
 import { type SpanSummary, type SpanWriter, openSpanWriter } from '../write/span-writer.ts';
-import type { WrittenFile } from '../write/table-file.ts';
+import type { WrittenFile, WrittenPart } from '../write/table-file.ts';
 
 export type ToWorker =
   | { readonly kind: 'open'; readonly session: number; readonly plan: WritePlan }
@@ -22,10 +23,13 @@ export type ToWorker =
   }
   | { readonly kind: 'finish'; readonly session: number }
   | { readonly kind: 'abort'; readonly session: number }
-  | { readonly kind: 'file-taken'; readonly session: number };
+  | { readonly kind: 'file-taken'; readonly session: number }
+  /** The part is in storage; its buffer comes back for another one. */
+  | { readonly kind: 'part-taken'; readonly session: number; readonly buffer: ArrayBuffer };
 
 export type FromWorker =
   | { readonly kind: 'group-done'; readonly session: number }
+  | { readonly kind: 'part'; readonly session: number; readonly written: WrittenPart }
   | { readonly kind: 'file'; readonly session: number; readonly written: WrittenFile }
   | { readonly kind: 'finished'; readonly session: number; readonly summary: SpanSummary; readonly heapBytes: number }
   /** A SinkError in parts: structured clone would keep only its message. */
@@ -35,17 +39,23 @@ export type FromWorker =
   };
 
 const OPEN_FILES = 2;
+/** Parts of a session on their way: enough to keep a connection or three busy. */
+const OPEN_PARTS = 4;
 
 interface Session {
   readonly writer: SpanWriter;
   /** Everything asked for so far; never rejects. */
   work: Promise<void>;
   openFiles: number;
-  fileTaken: PromiseWithResolvers<void>;
+  openParts: number;
+  /** Resolved and renewed with each file or part that was taken. */
+  taken: PromiseWithResolvers<void>;
   ended: boolean;
 }
 
 const sessions = new Map<number, Session>();
+/** Buffers of parts that came back, so that a stream of parts makes no garbage. */
+const spareParts: ArrayBuffer[] = [];
 
 function post(message: FromWorker, transfer: readonly ArrayBuffer[] = []): void {
   parentPort?.postMessage(message, transfer);
@@ -53,23 +63,43 @@ function post(message: FromWorker, transfer: readonly ArrayBuffer[] = []): void 
 
 function open(id: number, plan: WritePlan): void {
   const session: Session = {
-    writer: openSpanWriter(plan, (written) => sendFile(id, session, written)),
+    writer: openSpanWriter(plan, {
+      allocatePart: () => new Uint8Array(spareParts.pop() ?? new ArrayBuffer(UPLOAD_PART_BYTES)),
+      takePart: (written) => sendPart(id, session, written),
+      takeFile: (written) => sendFile(id, session, written),
+    }),
     work: Promise.resolve(),
     openFiles: 0,
-    fileTaken: Promise.withResolvers<void>(),
+    openParts: 0,
+    taken: Promise.withResolvers<void>(),
     ended: false,
   };
   sessions.set(id, session);
 }
 
 async function sendFile(id: number, session: Session, written: WrittenFile): Promise<void> {
-  while (session.openFiles >= OPEN_FILES && !session.ended) await session.fileTaken.promise;
+  while (session.openFiles >= OPEN_FILES && !session.ended) await session.taken.promise;
   if (session.ended) return;
   session.openFiles += 1;
-  const { bytes } = written;
+  post({ kind: 'file', session: id, written }, [ownBuffer(written.bytes)]);
+}
+
+async function sendPart(id: number, session: Session, written: WrittenPart): Promise<void> {
+  while (session.openParts >= OPEN_PARTS && !session.ended) await session.taken.promise;
+  if (session.ended) return;
+  session.openParts += 1;
+  post({ kind: 'part', session: id, written }, [ownBuffer(written.bytes)]);
+}
+
+function ownBuffer(bytes: Uint8Array): ArrayBuffer {
   const { buffer } = bytes;
-  invariant(buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength, 'a file owns its buffer');
-  post({ kind: 'file', session: id, written }, [buffer]);
+  invariant(buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength, 'what is sent owns its buffer');
+  return buffer;
+}
+
+function wake(session: Session): void {
+  session.taken.resolve();
+  session.taken = Promise.withResolvers<void>();
 }
 
 function enqueue(id: number, task: (session: Session) => Promise<void>): void {
@@ -95,7 +125,7 @@ function postFailure(id: number, thrown: unknown): void {
 function end(id: number, session: Session): void {
   sessions.delete(id);
   session.ended = true;
-  session.fileTaken.resolve();
+  session.taken.resolve();
   session.writer.abort();
 }
 
@@ -130,8 +160,13 @@ function receive(message: ToWorker): void {
     case 'file-taken':
       if (session === undefined) return;
       session.openFiles -= 1;
-      session.fileTaken.resolve();
-      session.fileTaken = Promise.withResolvers<void>();
+      wake(session);
+      return;
+    case 'part-taken':
+      if (spareParts.length < OPEN_PARTS) spareParts.push(message.buffer);
+      if (session === undefined) return;
+      session.openParts -= 1;
+      wake(session);
       return;
   }
 }

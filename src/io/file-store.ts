@@ -6,14 +6,15 @@
  * temporary file, and no reader ever sees half of one.
  */
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SinkError, type ErrorCode, invariant } from '../errors.ts';
-import type { ObjectStore, PutOutcome } from '../sink/ports.ts';
+import type { ObjectStore, ObjectUpload, PutOutcome } from '../sink/ports.ts';
 import { parseLocation } from './location.ts';
 
 export function createFileStore(): ObjectStore {
   return {
+    open: (location) => openFileUpload(location),
     put: async (location, bytes) => {
       try {
         return await writeExclusive(pathOf(location), bytes);
@@ -38,10 +39,70 @@ export function createFileStore(): ObjectStore {
   };
 }
 
+/** Parts are written at their places in the temporary file, so a repeated one changes nothing. */
+function openFileUpload(location: string): ObjectUpload {
+  const path = pathOf(location);
+  const temporary = temporaryBeside(path);
+  let opened: Promise<FileHandle> | null = null;
+  let ended: 'finished' | 'let go' | null = null;
+  const onTheirWay = new Set<Promise<unknown>>();
+  const begin = async (): Promise<FileHandle> => {
+    if (ended !== null) throw new SinkError('upload-lost', `the upload of ${location} was ${ended}`);
+    opened ??= makeDirectory(dirname(path)).then(() => open(temporary, 'wx')).catch((thrown: unknown) => {
+      opened = null;
+      throw thrown;
+    });
+    return await opened;
+  };
+  const settle = async (): Promise<void> => {
+    await Promise.allSettled(onTheirWay);
+    await opened?.then((file) => file.close(), () => undefined);
+    opened = null;
+    await rm(temporary, { force: true });
+  };
+  return {
+    put: async ({ offset, bytes }) => {
+      const writing = begin().then((file) => writeAt(file, bytes, offset)).finally(() => onTheirWay.delete(writing));
+      onTheirWay.add(writing);
+      await writing.catch((thrown: unknown) => {
+        throw fileError(thrown, `write a part of ${location}`);
+      });
+    },
+    finish: async () => {
+      if (ended === 'finished') return 'exists';
+      try {
+        await (await begin()).sync();
+        const outcome: PutOutcome = await linkExclusive(temporary, path) ? 'stored' : 'exists';
+        await syncDirectory(dirname(path));
+        ended = 'finished';
+        await settle();
+        return outcome;
+      } catch (thrown) {
+        throw fileError(thrown, `finish ${location}`);
+      }
+    },
+    abort: async () => {
+      ended ??= 'let go';
+      await settle().catch(() => undefined);
+    },
+  };
+}
+
+/** A write to a full disk may take a part of the bytes only. */
+async function writeAt(file: FileHandle, bytes: Uint8Array, offset: number): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
+  }
+}
+
+function temporaryBeside(path: string): string {
+  return join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID()}.tmp`);
+}
+
 async function writeExclusive(path: string, bytes: Uint8Array): Promise<PutOutcome> {
   const directory = dirname(path);
   await makeDirectory(directory);
-  const temporary = join(directory, `.${basename(path).slice(0, 100)}.${randomUUID()}.tmp`);
+  const temporary = temporaryBeside(path);
   try {
     const file = await open(temporary, 'wx');
     try {

@@ -30,6 +30,7 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
     return storeFor(location);
   };
   return {
+    open: (location) => storeInside(location).open(location),
     put: async (location, bytes) => await storeInside(location).put(location, bytes),
     get: async (location) => await storeFor(location).get(location),
     delete: async (location) => await storeInside(location).delete(location),

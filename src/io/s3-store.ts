@@ -5,17 +5,15 @@
  * Why repeating a put is safe: the name is ours alone, the store takes an object whole or not at all, and the content
  * of a name never differs. So a repeated put that finds the name taken has found its own earlier transmission.
  */
-import {
-  AbortMultipartUploadCommand, CompleteMultipartUploadCommand, CreateMultipartUploadCommand, DeleteObjectCommand,
-  GetObjectCommand, HeadObjectCommand, PutObjectCommand, type S3Client, UploadPartCommand,
-} from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import PQueue from 'p-queue';
 import { SinkError, invariant } from '../errors.ts';
-import type { Clock, Entropy, ObjectStore, PutOutcome } from '../sink/ports.ts';
+import type { Clock, Entropy, ObjectStore, ObjectUpload, PutOutcome } from '../sink/ports.ts';
 import { parseLocation } from './location.ts';
 import { type RetryPolicy, withRetries } from './retry.ts';
 import { createS3Clients } from './s3-client.ts';
 import { type S3Failure, classifyS3 } from './s3-errors.ts';
+import { type Conditionally, MAX_PARTS, type Run, type Target, isFailure, openS3Upload } from './s3-upload.ts';
 import type { S3Access } from './storage-properties.ts';
 
 /** Where the store gets its keys. `credentials.ts` makes one per table; a fixed one serves tests. */
@@ -40,17 +38,8 @@ export interface S3Store extends ObjectStore {
 }
 
 const MIB = 1024 * 1024;
-const MAX_PARTS = 10_000;
 const CONCURRENT_PARTS = 4;
 const S3_RETRIES: RetryPolicy = { maxTries: 6, firstDelayMs: 100, maxDelayMs: 10_000 };
-
-interface Target {
-  readonly Bucket: string;
-  readonly Key: string;
-}
-
-/** One request with a client of fresh keys, repeated while the store is unwell and once when it wants newer keys. */
-type Run = <T>(location: string, action: string, request: (client: S3Client) => Promise<T>) => Promise<T | S3Failure>;
 
 export function createS3Store(options: S3StoreOptions): S3Store {
   const clients = createS3Clients();
@@ -60,9 +49,7 @@ export function createS3Store(options: S3StoreOptions): S3Store {
   // Remembered per store: a server that does not know conditional writes won't learn them while we run.
   let conditional = true;
 
-  const withCondition = async (
-    put: (condition: { IfNoneMatch?: '*' }) => Promise<PutOutcome | S3Failure>,
-  ): Promise<PutOutcome> => {
+  const conditionally: Conditionally = async (put) => {
     let outcome = await put(conditional ? { IfNoneMatch: '*' } : {});
     if (typeof outcome !== 'string' && outcome.meaning === 'no-condition' && conditional) {
       conditional = false;
@@ -73,13 +60,14 @@ export function createS3Store(options: S3StoreOptions): S3Store {
     throw outcome.error;
   };
 
+  const open = (location: string): ObjectUpload => openS3Upload(run, conditionally, location, targetOf(location));
+
   return {
+    open,
     put: async (location, bytes) => {
+      if (bytes.length > threshold) return await putInParts(open(location), bytes, partBytes);
       const target = targetOf(location);
-      if (bytes.length > threshold) {
-        return await withCondition((condition) => putInParts(run, location, target, bytes, partBytes, condition));
-      }
-      return await withCondition(async (condition) => {
+      return await conditionally(async (condition) => {
         const result = await run(location, `put ${location}`, (client) =>
           client.send(new PutObjectCommand({ ...target, Body: bytes, ContentLength: bytes.length, ...condition })));
         return isFailure(result) ? result : 'stored';
@@ -163,73 +151,28 @@ function permanent(failure: S3Failure, access: S3Access): S3Failure {
   return { meaning: 'denied', error: new SinkError('storage-forbidden', failure.error.message, failure.error.detail) };
 }
 
-async function putInParts(
-  run: Run, location: string, target: Target, bytes: Uint8Array, wantedPartBytes: number,
-  condition: { IfNoneMatch?: '*' },
-): Promise<PutOutcome | S3Failure> {
-  const created = orThrow(await run(location, `start upload of ${location}`, (client) =>
-    client.send(new CreateMultipartUploadCommand(target))));
-  const uploadId = created.UploadId;
-  if (uploadId === undefined) throw new SinkError('storage-unavailable', `start upload of ${location}: no upload id`);
-  const upload = { ...target, UploadId: uploadId };
-  try {
-    const Parts = await uploadParts(run, location, upload, bytes, wantedPartBytes);
-    const completed = await run(location, `complete upload of ${location}`, (client) =>
-      client.send(new CompleteMultipartUploadCommand({ ...upload, ...condition, MultipartUpload: { Parts } })));
-    if (!isFailure(completed)) return 'stored';
-    // The upload is gone: either a first completion landed and its answer was lost, or somebody aborted it.
-    if (completed.meaning === 'missing' && await hasLength(run, location, target, bytes.length)) return 'exists';
-    await abortUpload(run, location, upload);
-    return completed;
-  } catch (thrown) {
-    await abortUpload(run, location, upload);
-    throw thrown;
-  }
-}
-
-async function uploadParts(
-  run: Run, location: string, upload: Target & { UploadId: string }, bytes: Uint8Array, wantedPartBytes: number,
-): Promise<{ PartNumber: number; ETag: string | undefined }[]> {
+/** The bytes are at hand, so an upload that the store lost is no more than a put that has to be repeated. */
+async function putInParts(upload: ObjectUpload, bytes: Uint8Array, wantedPartBytes: number): Promise<PutOutcome> {
   const partBytes = Math.max(wantedPartBytes, Math.ceil(bytes.length / MAX_PARTS));
-  const count = Math.ceil(bytes.length / partBytes);
   const queue = new PQueue({ concurrency: CONCURRENT_PARTS });
-  const uploads = Array.from({ length: count }, (_, index) => index + 1).map((PartNumber) => async () => {
-    const Body = bytes.subarray((PartNumber - 1) * partBytes, PartNumber * partBytes);
-    const part = orThrow(await run(location, `upload part ${PartNumber} of ${location}`, (client) =>
-      client.send(new UploadPartCommand({ ...upload, PartNumber, Body, ContentLength: Body.length }))));
-    return { PartNumber, ETag: part.ETag };
-  });
+  const offsets = Array.from({ length: Math.ceil(bytes.length / partBytes) }, (_, index) => index * partBytes);
   try {
-    const parts = await queue.addAll(uploads);
-    invariant(parts.length === count, 'every part of an upload was sent');
-    return parts;
+    await queue.addAll(offsets.map((offset, index) => async () =>
+      await upload.put({ index, offset, bytes: bytes.subarray(offset, offset + partBytes) })));
+    return await upload.finish();
   } catch (thrown) {
     queue.clear();
-    // Parts on their way may land after the abort and would be kept and billed; wait for them first.
     await queue.onIdle();
-    throw thrown;
+    await upload.abort();
+    const isLost = thrown instanceof SinkError && thrown.code === 'upload-lost';
+    throw isLost ? new SinkError('storage-unavailable', thrown.message, thrown.detail) : thrown;
   }
-}
-
-async function hasLength(run: Run, location: string, target: Target, length: number): Promise<boolean> {
-  const head = await run(location, `look at ${location}`, (client) => client.send(new HeadObjectCommand(target)));
-  return !isFailure(head) && head.ContentLength === length;
-}
-
-/** Best effort: parts that stay are garbage that the bucket's own rules collect, and the first error matters more. */
-async function abortUpload(run: Run, location: string, upload: Target & { UploadId: string }): Promise<void> {
-  await run(location, `abort upload of ${location}`, (client) =>
-    client.send(new AbortMultipartUploadCommand(upload))).catch(() => undefined);
 }
 
 function targetOf(location: string): Target {
   const parsed = parseLocation(location);
   invariant(parsed.kind === 's3' && parsed.key !== '', 'the S3 store is given locations of S3 objects only');
   return { Bucket: parsed.bucket, Key: parsed.key };
-}
-
-function isFailure(result: unknown): result is S3Failure {
-  return typeof result === 'object' && result !== null && 'meaning' in result && 'error' in result;
 }
 
 function orThrow<T>(result: T | S3Failure): T {

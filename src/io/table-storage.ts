@@ -3,7 +3,7 @@
  */
 import { SinkError } from '../errors.ts';
 import type { TableMetadata } from '../iceberg/metadata.ts';
-import type { ObjectStore, TableIdentifier } from '../sink/ports.ts';
+import type { ObjectStore, ObjectUpload, TableIdentifier } from '../sink/ports.ts';
 import type { CatalogConfig } from './catalog-config.ts';
 import { formatIdentifier, tablePath } from './catalog-config.ts';
 import type { CatalogDeps, CatalogSession } from './catalog-session.ts';
@@ -55,6 +55,7 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
     createObjectStore({ prefixes: writePrefixes(metadata ?? (await loadAndOffer(load, credentials))), s3, file });
   return {
     store: {
+      open: (location) => openLater(async () => (await current()).open(location)),
       put: async (location, bytes) => await (await current()).put(location, bytes),
       get: async (location) => await (await current()).get(location),
       delete: async (location) => await (await current()).delete(location),
@@ -65,6 +66,25 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
       credentials.offer(response.storage);
     },
     close: () => s3.close(),
+  };
+}
+
+/** The upload is the store's of the moment it first reaches; later parts belong to it whatever the table says by then. */
+function openLater(open: () => Promise<ObjectUpload>): ObjectUpload {
+  let opened: Promise<ObjectUpload> | null = null;
+  const upload = async (): Promise<ObjectUpload> => {
+    opened ??= open().catch((thrown: unknown) => {
+      opened = null;
+      throw thrown;
+    });
+    return await opened;
+  };
+  return {
+    put: async (part) => await (await upload()).put(part),
+    finish: async () => await (await upload()).finish(),
+    abort: async () => {
+      if (opened !== null) await opened.then((known) => known.abort(), () => undefined);
+    },
   };
 }
 

@@ -5,16 +5,16 @@
  * every attempt to commit. Invariant: what `finish` returns refers only to objects that storage has confirmed.
  */
 import type { TableFacts } from '../commit/decide.ts';
-import type { DataFile } from '../iceberg/data-file.ts';
+import type { DataFile, FileContent } from '../iceberg/data-file.ts';
 import type { ManifestContent, ManifestFile } from '../snapshot/manifest-list.ts';
 import { type ManifestEntry, writeManifest } from '../snapshot/manifest.ts';
 import type { ObjectNames } from '../snapshot/object-names.ts';
 import { countAdded } from '../snapshot/summary.ts';
 import type { WritePlan } from '../write/plan.ts';
 import type { Batch, WrittenBatch } from './effects.ts';
-import type { EncodeSession, EncodedFile, Encoder, Entropy, Log, RowGroup } from './ports.ts';
+import type { EncodeSession, EncodedFile, EncodedPart, Encoder, Entropy, Log, RowGroup } from './ports.ts';
 import { syncMarkerOf } from './sync-marker.ts';
-import type { Uploads } from './uploads.ts';
+import type { StreamedUpload, Uploads } from './uploads.ts';
 
 export interface BatchWriterOptions {
   readonly encoder: Encoder;
@@ -27,9 +27,39 @@ export interface BatchWriterOptions {
   readonly snapshotId: bigint;
 }
 
+/** A file that goes into storage part by part. */
+interface GrowingFile {
+  readonly path: string;
+  /** Resolves when storage has the bytes. */
+  add(bytes: Uint8Array): Promise<void>;
+  /** The last bytes: resolves when the whole file is there. */
+  finish(bytes: Uint8Array): Promise<void>;
+}
+
+function growingFile(path: string, upload: StreamedUpload): GrowingFile {
+  const parts: Promise<void>[] = [];
+  let length = 0;
+  const add = async (bytes: Uint8Array): Promise<void> => {
+    const part = upload.put({ index: parts.length, offset: length, bytes });
+    parts.push(part);
+    length += bytes.length;
+    await part;
+  };
+  return {
+    path,
+    add,
+    async finish(bytes) {
+      await Promise.all([...parts, bytes.length > 0 ? add(bytes) : null]);
+      await upload.finish();
+    },
+  };
+}
+
 export class BatchWriter {
   readonly #options: BatchWriterOptions;
   readonly #files: DataFile[] = [];
+  /** Files that storage has the first parts of, by their id in the session. */
+  readonly #growing = new Map<number, GrowingFile>();
   #session: EncodeSession | null = null;
   #named = 0;
   #aborted = false;
@@ -41,7 +71,9 @@ export class BatchWriter {
   async write(group: RowGroup): Promise<void> {
     if (this.#aborted) return;
     // Opened with the first rows: a heartbeat needs no encoder.
-    this.#session ??= this.#options.encoder.open(this.#options.plan, (file) => this.#upload(file));
+    this.#session ??= this.#options.encoder.open(this.#options.plan, {
+      takePart: (part) => this.#uploadPart(part), takeFile: (file) => this.#upload(file),
+    });
     await this.#session.write(group);
   }
 
@@ -64,12 +96,30 @@ export class BatchWriter {
     this.#session?.abort();
   }
 
-  async #upload({ file, bytes }: EncodedFile): Promise<void> {
-    const { names, ordinal, uploads } = this.#options;
-    const number = this.#named++;
-    const path = file.content === 'data' ? names.dataFile(ordinal, number) : names.deleteFile(ordinal, number);
-    await uploads.put(path, bytes);
+  async #uploadPart({ fileId, content, bytes }: EncodedPart): Promise<void> {
+    const known = this.#growing.get(fileId);
+    const growing = known ?? this.#begin(content);
+    if (known === undefined) this.#growing.set(fileId, growing);
+    await growing.add(bytes);
+  }
+
+  #begin(content: FileContent): GrowingFile {
+    const path = this.#nextPath(content);
+    return growingFile(path, this.#options.uploads.open(path));
+  }
+
+  async #upload({ file, bytes, fileId }: EncodedFile): Promise<void> {
+    const growing = fileId === null ? undefined : this.#growing.get(fileId);
+    const path = growing?.path ?? this.#nextPath(file.content);
+    if (growing === undefined) await this.#options.uploads.put(path, bytes);
+    else await growing.finish(bytes);
     this.#files.push({ ...file, path });
+  }
+
+  #nextPath(content: FileContent): string {
+    const { names, ordinal } = this.#options;
+    const number = this.#named++;
+    return content === 'data' ? names.dataFile(ordinal, number) : names.deleteFile(ordinal, number);
   }
 
   async #writeManifest(

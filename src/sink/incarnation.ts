@@ -143,12 +143,12 @@ export class Incarnation {
   /** Resolves when nothing of this incarnation runs any more and its spill files are gone. */
   async abandon(): Promise<void> {
     this.#abandoned = true;
-    this.#uploads.abandon();
+    const uploadsLeft = this.#uploads.abandon();
     this.#streamed?.pump.abandon();
     this.#streamed?.writer.abort();
     this.#writing?.abort();
     this.closeSource();
-    await Promise.allSettled([...this.#running, this.#intake.settled(), this.#streamed?.pump.finish()]);
+    await Promise.allSettled([uploadsLeft, ...this.#running, this.#intake.settled(), this.#streamed?.pump.finish()]);
     await this.#spill.removeAll().catch((thrown: unknown) => this.#logClose(thrown));
   }
 

@@ -5,7 +5,7 @@
  */
 import type { RowChunk } from '../batch/row-chunk.ts';
 import type { SinkError } from '../errors.ts';
-import type { DataFile } from '../iceberg/data-file.ts';
+import type { DataFile, FileContent } from '../iceberg/data-file.ts';
 import type { Requirement, TableMetadata, Update } from '../iceberg/metadata.ts';
 import type { Schema } from '../iceberg/types.ts';
 import type { Relation } from '../relation/relation.ts';
@@ -63,7 +63,31 @@ export interface Source {
 
 export type PutOutcome = 'stored' | 'exists';
 
+/** A piece of an object that is written while it comes into being; all but the last of 5 MiB at least. */
+export interface ObjectPart {
+  /** Counted from 0. */
+  readonly index: number;
+  /** Where it begins in the object. */
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * One object in parts. Nothing of it is visible before `finish`, and then all of it is. Every call may be repeated after
+ * a failure whose disposition is retry; parts may be on their way side by side.
+ */
+export interface ObjectUpload {
+  /** Resolves when storage has confirmed the part; its bytes are not used after. Rejects with upload-lost when they must all be sent again. */
+  put(part: ObjectPart): Promise<void>;
+  /** All parts are confirmed: makes the object of them. */
+  finish(): Promise<PutOutcome>;
+  /** Lets go of the parts; an object that is finished stays. Best effort, never rejects. */
+  abort(): Promise<void>;
+}
+
 export interface ObjectStore {
+  /** Begins an object whose size is not known yet. No request before the first part. */
+  open(location: string): ObjectUpload;
   /** Writes a whole object at an absolute location, with If-None-Match: * where the store honours it. */
   put(location: string, bytes: Uint8Array): Promise<PutOutcome>;
   /** Reads a whole object. Rejects with storage-object-missing when there is none. */
@@ -135,9 +159,19 @@ export interface RowGroup {
   readonly consolidate: boolean;
 }
 
+/** The next part of a file that is still being encoded. */
+export interface EncodedPart {
+  /** Names the file within its session. */
+  readonly fileId: number;
+  readonly content: FileContent;
+  readonly bytes: Uint8Array;
+}
+
 export interface EncodedFile {
   readonly file: Omit<DataFile, 'path'>;
+  /** The whole file, or with a `fileId` what comes after the parts of that id. */
   readonly bytes: Uint8Array;
+  readonly fileId: number | null;
 }
 
 export interface EncodeSummary {
@@ -156,9 +190,16 @@ export interface EncodeSession {
   abort(): void;
 }
 
+/** Takes what is encoded. Both resolve once storage has it; a rejection fails the session. */
+export interface FileReceiver {
+  /** Parts of a file come in order, without waiting for each other. The bytes are the encoder's again afterwards. */
+  takePart(part: EncodedPart): Promise<void>;
+  takeFile(file: EncodedFile): Promise<void>;
+}
+
 export interface Encoder {
-  /** `onFile` resolves once the file has been taken over (uploaded); encoding waits for it when too many are open. */
-  open(plan: WritePlan, onFile: (file: EncodedFile) => Promise<void>): EncodeSession;
+  /** Encoding waits for the receiver when too much is on its way. */
+  open(plan: WritePlan, receiver: FileReceiver): EncodeSession;
   close(): Promise<void>;
 }
 

@@ -9,10 +9,19 @@
 import { RESTART_BACKOFF, backoffMs } from '../commit/retry.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { SinkPorts } from './driver.ts';
+import type { ObjectPart, ObjectUpload } from './ports.ts';
+
+const ABORT_PATIENCE_MS = 5_000;
+
+export interface StreamedUpload {
+  put(part: ObjectPart): Promise<void>;
+  finish(): Promise<void>;
+}
 
 export class Uploads {
   readonly #ports: SinkPorts;
   #abandoned = false;
+  readonly #streamed = new Set<ObjectUpload>();
   readonly #wakers = new Set<() => void>();
 
   constructor(ports: SinkPorts) {
@@ -28,9 +37,33 @@ export class Uploads {
     return this.#persist('read', () => this.#ports.store.get(location));
   }
 
-  abandon(): void {
+  /** An object in parts; it is let go with the incarnation unless it was finished. */
+  open(location: string): StreamedUpload {
+    const upload = this.#ports.store.open(location);
+    this.#streamed.add(upload);
+    return {
+      put: async (part) => await this.#persist('upload part', () => upload.put(part)),
+      finish: async () => {
+        await this.#persist('finish upload', () => upload.finish());
+        this.#streamed.delete(upload);
+      },
+    };
+  }
+
+  /**
+   * Resolves when the parts of unfinished objects were let go, or soon after: storage that is down must not hold up the
+   * next incarnation, and parts that stay are collected by the bucket's own rules.
+   */
+  async abandon(): Promise<void> {
     this.#abandoned = true;
     for (const wake of this.#wakers) wake();
+    if (this.#streamed.size === 0) return;
+    const letGo = Promise.all([...this.#streamed].map((upload) => upload.abort()));
+    this.#streamed.clear();
+    const patience = Promise.withResolvers<void>();
+    const cancel = this.#ports.clock.after(ABORT_PATIENCE_MS, patience.resolve);
+    await Promise.race([letGo, patience.promise]);
+    cancel();
   }
 
   async #persist<T>(what: string, run: () => Promise<T>): Promise<T> {

@@ -28,17 +28,13 @@ const CODECS: Readonly<Record<CompressionCodec, Compression>> = {
   zstd: Compression.ZSTD, snappy: Compression.SNAPPY, gzip: Compression.GZIP, uncompressed: Compression.UNCOMPRESSED,
 };
 
-export interface ParquetFile {
-  readonly bytes: Uint8Array;
-  readonly footer: ParquetFooter;
-}
-
 export interface ParquetWriter {
   /** Takes a batch over; its buffers may be reused when the promise resolves. */
   write(batch: Data<Struct>): Promise<void>;
   /** Bytes of row groups already encoded. */
   encodedBytes(): number;
-  finish(): Promise<ParquetFile>;
+  /** Puts out the rest of the file. */
+  finish(): Promise<ParquetFooter>;
   /** Lets go of everything; the file is dropped. */
   abort(): void;
 }
@@ -59,13 +55,23 @@ export function wasmHeapBytes(): number {
   return (wasmMemory() as WebAssembly.Memory).buffer.byteLength;
 }
 
-/** Opens a file. At least one batch must be written before `finish`. Failures are SinkError encode-failed. */
-export function openParquet(options: ParquetOptions): ParquetWriter {
+/**
+ * Opens a file whose bytes go to `append`, which must copy them. At least one batch must be written before `finish`.
+ * Failures are SinkError encode-failed.
+ */
+export function openParquet(options: ParquetOptions, append: (bytes: Uint8Array) => void): ParquetWriter {
   const schema = arrowSchema(options.schema);
   const feed = openFeed();
-  const file = growingBytes();
+  // What comes after the last batch: the footer is in it.
+  const tail: Uint8Array[] = [];
   let rows = 0;
-  const drained = drain(feed.stream, properties(options), file.append);
+  let length = 0;
+  let closing = false;
+  const drained = drain(feed.stream, properties(options), (bytes) => {
+    length += bytes.length;
+    if (closing) tail.push(bytes.slice());
+    append(bytes);
+  });
   // The waits below report its failure; without one in progress it must not count as unhandled.
   drained.catch(() => {});
 
@@ -74,14 +80,14 @@ export function openParquet(options: ParquetOptions): ParquetWriter {
       rows += batch.length;
       await Promise.race([feed.push(toWasm(schema, batch)), drained]);
     },
-    encodedBytes: file.length,
+    encodedBytes: () => length,
     async finish() {
+      closing = true;
       feed.close();
       await drained;
-      const bytes = file.take();
-      const footer = readFooter(bytes);
+      const footer = readFooter(Buffer.concat(tail));
       invariant(footer.rowCount === rows, `a Parquet file of ${rows} rows came out with ${footer.rowCount}`);
-      return { bytes, footer };
+      return footer;
     },
     abort: () => feed.abort(),
   };
@@ -169,21 +175,4 @@ async function drain(
   } catch (thrown) {
     throw asSinkError(thrown, 'encode-failed', 'the Parquet encoder failed');
   }
-}
-
-/** Address space reserved for a file; memory is taken only as it grows. */
-const FILE_BYTES_MAX = 4 * 1024 ** 3;
-
-/** Parts put one behind the other in place: joining them at the end would hold a file twice. */
-function growingBytes() {
-  const buffer = new ArrayBuffer(0, { maxByteLength: FILE_BYTES_MAX });
-  return {
-    append: (part: Uint8Array): void => {
-      const at = buffer.byteLength;
-      buffer.resize(at + part.length);
-      new Uint8Array(buffer).set(part, at);
-    },
-    length: (): number => buffer.byteLength,
-    take: (): Uint8Array => new Uint8Array(buffer.transferToFixedLength()),
-  };
 }

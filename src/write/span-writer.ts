@@ -14,7 +14,7 @@ import { Int32Column, Int64Column } from './columns/integers.ts';
 import { makeSlot } from './columns/make-column.ts';
 import { RowDecoder } from './copy-row.ts';
 import type { WritePlan } from './plan.ts';
-import { type TableFile, type WrittenFile, openTableFile } from './table-file.ts';
+import { type FileOutput, type FileSpec, type TableFile, openTableFile } from './table-file.ts';
 import { DIFF_COLUMN, TIMESTAMP_COLUMN } from './table-plan.ts';
 
 export interface SpanSummary {
@@ -35,20 +35,23 @@ interface Output {
   readonly decoder: RowDecoder;
 }
 
+/** Where the files of a span go, and how they are told apart. */
+type SpanFiles = Pick<FileSpec, 'output' | 'nextFileId'>;
+
 /**
- * Files come out through `emit` as they fill and during `finish`; none without a row.
+ * Files go to `output` as they fill and during `finish`; none without a row.
  * Rejects with row-not-representable, row-malformed, snapshot-not-insert-only or encode-failed.
  */
-export function openSpanWriter(plan: WritePlan, emit: (file: WrittenFile) => Promise<void>): SpanWriter {
+export function openSpanWriter(plan: WritePlan, output: FileOutput): SpanWriter {
   const policy: NullingPolicy = { enabled: plan.rowErrorPolicy === 'null', count: 0 };
-  return plan.mode === 'append' ? appendWriter(plan, policy, emit) : upsertWriter(plan, policy, emit);
+  let lastFileId = 0;
+  const files: SpanFiles = { output, nextFileId: () => (lastFileId += 1) };
+  return plan.mode === 'append' ? appendWriter(plan, policy, files) : upsertWriter(plan, policy, files);
 }
 
-function upsertWriter(
-  plan: WritePlan, policy: NullingPolicy, emit: (file: WrittenFile) => Promise<void>,
-): SpanWriter {
-  const data = openOutput(plan, policy, plan.columns.map((_, index) => index), 'data', emit);
-  const deletes = openOutput(plan, policy, plan.keyColumns, 'equality-deletes', emit);
+function upsertWriter(plan: WritePlan, policy: NullingPolicy, files: SpanFiles): SpanWriter {
+  const data = openOutput(plan, policy, plan.columns.map((_, index) => index), 'data', files);
+  const deletes = openOutput(plan, policy, plan.keyColumns, 'equality-deletes', files);
   return {
     async write(chunks, whole) {
       if (!whole) {
@@ -74,7 +77,7 @@ function upsertWriter(
 /** A file with some of the relation's columns, its fields in the order of the table. */
 function openOutput(
   plan: WritePlan, policy: NullingPolicy, columns: readonly number[], content: 'data' | 'equality-deletes',
-  emit: (file: WrittenFile) => Promise<void>,
+  files: SpanFiles,
 ): Output {
   const slots: (Slot | null)[] = plan.columns.map(() => null);
   const byId = new Map<number, Slot>();
@@ -87,7 +90,7 @@ function openOutput(
   }
   const fields = plan.schema.fields.filter((field) => byId.has(field.id));
   const equalityFieldIds = content === 'data' ? [] : columns.map((index) => plan.columns[index]?.field.id ?? 0);
-  const file = openTableFile({ plan, content, fields, slots: slotsOf(fields, byId), equalityFieldIds, emit });
+  const file = openTableFile({ plan, content, fields, slots: slotsOf(fields, byId), equalityFieldIds, ...files });
   return { file, decoder: new RowDecoder(plan, slots) };
 }
 
@@ -139,9 +142,7 @@ async function writeInserts(plan: WritePlan, output: Output, chunks: readonly Ro
   }
 }
 
-function appendWriter(
-  plan: WritePlan, policy: NullingPolicy, emit: (file: WrittenFile) => Promise<void>,
-): SpanWriter {
+function appendWriter(plan: WritePlan, policy: NullingPolicy, files: SpanFiles): SpanWriter {
   const slots = plan.columns.map((column) => makeSlot(column.sqlType, column.field, policy));
   const byId = new Map(plan.columns.flatMap((column, index) => {
     const slot = slots[index];
@@ -155,7 +156,7 @@ function appendWriter(
   byId.set(timeField.id, { column: time, required: true, policy });
   const { fields } = plan.schema;
   const file = openTableFile({
-    plan, content: 'data', fields, slots: slotsOf(fields, byId), equalityFieldIds: [], emit,
+    plan, content: 'data', fields, slots: slotsOf(fields, byId), equalityFieldIds: [], ...files,
   });
   const decoder = new RowDecoder(plan, slots);
   return {

@@ -10,14 +10,31 @@ import type { NestedField, Schema } from '../iceberg/types.ts';
 import { BytesColumn } from './columns/bytes.ts';
 import { type LeafColumn, type Slot, ValueFault } from './columns/column.ts';
 import { rowError } from './copy-row.ts';
+import { type FileParts, collectParts } from './file-parts.ts';
 import { collectMetrics } from './metrics.ts';
 import { ROW_GROUP_ROWS, type ParquetWriter, arrowSchema, openParquet } from './parquet.ts';
 import type { WritePlan } from './plan.ts';
 
-/** A finished file without its place; the same shape as the encoder port hands on. */
+/** The next part of a file that is not finished; the same shape as the encoder port hands on. */
+export interface WrittenPart {
+  readonly fileId: number;
+  readonly content: FileContent;
+  readonly bytes: Uint8Array;
+}
+
+/** A finished file without its place; the bytes are all of it, or what follows the parts of that id. */
 export interface WrittenFile {
   readonly file: Omit<DataFile, 'path'>;
   readonly bytes: Uint8Array;
+  readonly fileId: number | null;
+}
+
+/** Where a span's files go. Encoding waits for both. */
+export interface FileOutput {
+  /** An empty buffer of the size of a part. */
+  allocatePart(): Uint8Array;
+  takePart(part: WrittenPart): Promise<void>;
+  takeFile(file: WrittenFile): Promise<void>;
 }
 
 export interface FileSpec {
@@ -27,7 +44,17 @@ export interface FileSpec {
   /** One for each field, in their order. */
   readonly slots: readonly Slot[];
   readonly equalityFieldIds: readonly number[];
-  readonly emit: (file: WrittenFile) => Promise<void>;
+  /** A number that no other file of the span has. */
+  readonly nextFileId: () => number;
+  readonly output: FileOutput;
+}
+
+/** A file in the making. */
+interface OpenFile {
+  readonly id: number;
+  readonly writer: ParquetWriter;
+  readonly parts: FileParts;
+  partsOut: number;
 }
 
 /** Text of a batch's rows at most; the columns it makes are of about the same size. */
@@ -52,7 +79,7 @@ export function openTableFile(spec: FileSpec): TableFile {
   const schema: Schema = { ...plan.schema, fields: spec.fields };
   const leaves = slots.flatMap((slot) => slot.column.leaves());
   const batchTextBytes = Math.min(BATCH_TEXT_BYTES, plan.targetFileSizeBytes);
-  let writer: ParquetWriter | null = null;
+  let open: OpenFile | null = null;
   let batchRows = 0;
   let batchText = 0;
   let fileRows = 0;
@@ -62,30 +89,33 @@ export function openTableFile(spec: FileSpec): TableFile {
   async function writeBatch(): Promise<void> {
     if (batchRows === 0) return;
     const batch = takeBatch(spec, schema, leaves, batchRows);
-    writer ??= openParquet({ schema, codec: plan.codec, dictionaryColumns: dictionaryColumns(spec) });
-    await writer.write(batch);
+    open ??= openFile(spec, schema);
+    await open.writer.write(batch);
     for (const slot of slots) slot.column.reset();
     fileRows += batchRows;
     fileText += batchText;
     batchRows = 0;
     batchText = 0;
+    await putOut(spec, open);
   }
 
   async function closeFile(): Promise<void> {
-    if (writer === null) return;
-    const { bytes, footer } = await writer.finish();
-    writer = null;
+    if (open === null) return;
+    const closing = open;
+    const footer = await closing.writer.finish();
+    open = null;
+    await putOut(spec, closing);
     const file: Omit<DataFile, 'path'> = {
       content: spec.content,
       recordCount: BigInt(fileRows),
-      fileSizeBytes: BigInt(bytes.length),
+      fileSizeBytes: BigInt(closing.parts.length()),
       metrics: collectMetrics(leaves, footer.columnSizes),
       splitOffsets: footer.splitOffsets,
       equalityFieldIds: spec.equalityFieldIds,
     };
     fileRows = 0;
     fileText = 0;
-    await spec.emit({ file, bytes });
+    await spec.output.takeFile({ file, bytes: closing.parts.takeRest(), fileId: closing.partsOut > 0 ? closing.id : null });
   }
 
   return {
@@ -98,7 +128,7 @@ export function openTableFile(spec: FileSpec): TableFile {
     async flush() {
       await writeBatch();
       // The encoder holds back a row group that is not full, so what it has put out is not all there is.
-      const size = Math.max(writer?.encodedBytes() ?? 0, fileText * ASSUMED_RATIO);
+      const size = Math.max(open?.writer.encodedBytes() ?? 0, fileText * ASSUMED_RATIO);
       if (size >= plan.targetFileSizeBytes) await closeFile();
     },
     async finish() {
@@ -106,11 +136,25 @@ export function openTableFile(spec: FileSpec): TableFile {
       await closeFile();
     },
     abort() {
-      writer?.abort();
-      writer = null;
+      open?.writer.abort();
+      open = null;
     },
     rowCount: () => totalRows,
   };
+}
+
+function openFile(spec: FileSpec, schema: Schema): OpenFile {
+  const parts = collectParts(() => spec.output.allocatePart());
+  const writer = openParquet({ schema, codec: spec.plan.codec, dictionaryColumns: dictionaryColumns(spec) }, parts.append);
+  return { id: spec.nextFileId(), writer, parts, partsOut: 0 };
+}
+
+/** Hands on what is ready, so that a file takes no more memory than its parts on the way. */
+async function putOut(spec: FileSpec, open: OpenFile): Promise<void> {
+  for (const bytes of open.parts.takeFull()) {
+    open.partsOut += 1;
+    await spec.output.takePart({ fileId: open.id, content: spec.content, bytes });
+  }
 }
 
 function takeBatch(spec: FileSpec, schema: Schema, leaves: readonly LeafColumn[], length: number): Data<Struct> {

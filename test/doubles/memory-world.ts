@@ -17,7 +17,7 @@ import type { Relation } from '../../src/relation/relation.ts';
 import { scalar } from '../../src/relation/sql-type.ts';
 import type { SinkPorts } from '../../src/sink/driver.ts';
 import type {
-  Catalog, Clock, CommitOutcome, EncodedFile, Encoder, LoadedTable, ObjectStore, Source, SourceEvent, SpillStore, SubscribeRequest, Subscription,
+  Catalog, Clock, CommitOutcome, EncodedFile, Encoder, LoadedTable, ObjectStore, ObjectUpload, Source, SourceEvent, SpillStore, SubscribeRequest, Subscription,
 } from '../../src/sink/ports.ts';
 
 export const RELATION: Relation = {
@@ -110,6 +110,8 @@ export class MemoryCatalog implements Catalog {
 export class MemoryStore implements ObjectStore {
   readonly objects = new Map<string, Uint8Array>();
   readonly onPut: SinkError[] = [];
+  /** Uploads in parts that were let go. */
+  readonly aborted: string[] = [];
 
   async put(location: string, bytes: Uint8Array): Promise<'stored' | 'exists'> {
     const fault = this.onPut.shift();
@@ -117,6 +119,21 @@ export class MemoryStore implements ObjectStore {
     if (this.objects.has(location)) return 'exists';
     this.objects.set(location, bytes);
     return 'stored';
+  }
+
+  open(location: string): ObjectUpload {
+    const parts: Uint8Array[] = [];
+    return {
+      put: async ({ index, bytes }) => {
+        const fault = this.onPut.shift();
+        if (fault !== undefined) throw fault;
+        parts[index] = bytes.slice();
+      },
+      finish: async () => await this.put(location, new Uint8Array(Buffer.concat(parts))),
+      abort: async () => {
+        this.aborted.push(location);
+      },
+    };
   }
 
   async get(location: string): Promise<Uint8Array> {
@@ -171,7 +188,7 @@ export class PlayedSource implements Source {
 
 /** Files are JSON: data `[["row", copies]…]`, deletes `["key"…]`, append `[["row", diff, time]…]`. */
 export const jsonEncoder: Encoder = {
-  open(plan, onFile) {
+  open(plan, receiver) {
     const data: unknown[] = [];
     const deletes: string[] = [];
     const textOf = (chunk: RowChunk, row: number): string =>
@@ -181,13 +198,13 @@ export const jsonEncoder: Encoder = {
       const bytes = new TextEncoder().encode(JSON.stringify(rows));
       const none = { columnSizes: new Map(), valueCounts: new Map(), nullValueCounts: new Map(), nanValueCounts: new Map(), lowerBounds: new Map(), upperBounds: new Map() };
       const file: EncodedFile = {
-        bytes,
+        bytes, fileId: null,
         file: {
           content, recordCount: BigInt(rows.length), fileSizeBytes: BigInt(bytes.length), metrics: none, splitOffsets: [],
           equalityFieldIds: content === 'data' ? [] : [1],
         },
       };
-      return onFile(file);
+      return receiver.takeFile(file);
     };
     return {
       async write({ chunks, consolidate: whole }) {

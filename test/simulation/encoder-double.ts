@@ -5,7 +5,7 @@
  */
 import { type RowChunk, chunkBytes } from '../../src/batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../../src/errors.ts';
-import type { EncodeSession, EncodeSummary, EncodedFile, Encoder, RowGroup } from '../../src/sink/ports.ts';
+import type { EncodeSession, EncodeSummary, EncodedFile, Encoder, FileReceiver, RowGroup } from '../../src/sink/ports.ts';
 import { planned } from './faults.ts';
 import { jsonFiles } from './json-files.ts';
 import { parquetFiles } from './parquet-files.ts';
@@ -27,8 +27,8 @@ export interface FileMaker {
 export function encoderFor(process: SinkProcess): Encoder {
   const { fidelity, rowsPerFile } = process.world.scenario;
   return {
-    open: (plan, onFile) => new Session(
-      process, onFile, fidelity === 'bytes' ? parquetFiles(plan) : jsonFiles(plan, rowsPerFile),
+    open: (plan, receiver) => new Session(
+      process, receiver, fidelity === 'bytes' ? parquetFiles(plan) : jsonFiles(plan, rowsPerFile),
     ),
     close: async () => undefined,
   };
@@ -37,16 +37,17 @@ export function encoderFor(process: SinkProcess): Encoder {
 class Session implements EncodeSession {
   readonly #process: SinkProcess;
   readonly #maker: FileMaker;
-  readonly #onFile: (file: EncodedFile) => Promise<void>;
+  readonly #receiver: FileReceiver;
   readonly #generation: number;
   #error: SinkError | null = null;
   #ended = false;
+  #lastFileId = 0;
   readonly #files = new Set<Promise<void>>();
 
-  constructor(process: SinkProcess, onFile: (file: EncodedFile) => Promise<void>, maker: FileMaker) {
+  constructor(process: SinkProcess, receiver: FileReceiver, maker: FileMaker) {
     this.#process = process;
     this.#maker = maker;
-    this.#onFile = onFile;
+    this.#receiver = receiver;
     this.#generation = process.spillGeneration;
   }
 
@@ -98,10 +99,29 @@ class Session implements EncodeSession {
   async #handOver(file: EncodedFile): Promise<void> {
     while (this.#files.size >= OPEN_FILES && !this.#ended) await Promise.race(this.#files);
     if (this.#ended) return;
-    const taken: Promise<void> = this.#onFile(file)
+    const taken: Promise<void> = this.#give(file)
       .catch((thrown: unknown) => this.#fail(asSinkError(thrown, 'encode-failed', 'a file could not be handed over')))
       .finally(() => this.#files.delete(taken));
     this.#files.add(taken);
+  }
+
+  /** Whole or, now and then, the first bytes as parts, the way files leave the encoder that are larger than one. */
+  async #give(file: EncodedFile): Promise<void> {
+    const { random } = this.#process.world;
+    if (file.bytes.length < 4 || random.chance(0.7)) {
+      await this.#receiver.takeFile(file);
+      return;
+    }
+    const fileId = (this.#lastFileId += 1);
+    const partBytes = Math.ceil(file.bytes.length / random.between(2, 4));
+    const { content } = file.file;
+    const parts: Promise<void>[] = [];
+    let offset = 0;
+    for (; offset + partBytes < file.bytes.length; offset += partBytes) {
+      parts.push(this.#receiver.takePart({ fileId, content, bytes: file.bytes.slice(offset, offset + partBytes) }));
+    }
+    parts.push(this.#receiver.takeFile({ ...file, fileId, bytes: file.bytes.slice(offset) }));
+    await Promise.all(parts);
   }
 
   #fail(error: SinkError): void {

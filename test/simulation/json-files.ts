@@ -72,6 +72,7 @@ function fileOf(content: FileContent, rows: readonly unknown[]): EncodedFile {
   const bytes = encoder.encode(JSON.stringify(rows));
   return {
     bytes,
+    fileId: null,
     file: {
       content,
       recordCount: BigInt(rows.length),

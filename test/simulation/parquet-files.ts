@@ -7,15 +7,16 @@ import { readParquet } from 'parquet-wasm/node';
 import type { EncodedFile } from '../../src/sink/ports.ts';
 import type { WritePlan } from '../../src/write/plan.ts';
 import { openSpanWriter } from '../../src/write/span-writer.ts';
+import { wholeFiles } from '../doubles/whole-files.ts';
 import type { FileMaker } from './encoder-double.ts';
 
 export function parquetFiles(plan: WritePlan): FileMaker {
   const files: EncodedFile[] = [];
   let counts = { dataRows: 0, deletedKeys: 0, nulledValues: 0 };
   // Files are taken at once and uploaded later, for nothing may wait for virtual time while the writer works.
-  const writer = openSpanWriter(plan, async (file) => {
+  const writer = openSpanWriter(plan, wholeFiles((file) => {
     files.push(file);
-  });
+  }));
   return {
     take: (chunks, isWhole) => writer.write(chunks, isWhole),
     full: () => files.splice(0),

@@ -1,5 +1,5 @@
 /** Object storage: puts fail before or after storing, arrive late, and nothing is ever overwritten. */
-import type { ObjectStore, PutOutcome } from '../../src/sink/ports.ts';
+import type { ObjectStore, ObjectUpload, PutOutcome } from '../../src/sink/ports.ts';
 import { planned } from './faults.ts';
 import type { SinkProcess } from './sink-process.ts';
 import { type World, latencyMs, violate } from './world.ts';
@@ -26,39 +26,64 @@ export class ObjectWorld {
     return 'exists';
   }
 
+  /** Parts are the server's from their arrival on; an upload that was let go, or completed, takes no more. */
+  #openUpload(location: string, send: Send): ObjectUpload {
+    const parts: Uint8Array[] = [];
+    let isOpen = true;
+    return {
+      put: async ({ index, bytes }) => {
+        await send(`${location}#${index}`, () => {
+          if (isOpen) parts[index] = bytes;
+          return 'stored';
+        });
+      },
+      finish: () => send(location, () => {
+        const whole = new Uint8Array(Buffer.concat(parts));
+        if (!isOpen) return this.objects.has(location) ? 'exists' : fail('upload-lost');
+        isOpen = false;
+        return this.store(location, whole);
+      }),
+      abort: async () => {
+        isOpen = false;
+      },
+    };
+  }
+
   /** The port of one process. */
   portFor(process: SinkProcess): ObjectStore {
     const { faults, random, scheduler } = this.#world;
-    return {
-      put: (location, bytes) => {
-        const name = location.slice(location.lastIndexOf('/') + 1);
-        const slowMs = faults.strikes('put-slow') ? random.between(500, 20_000) : 0;
-        const arriveMs = latencyMs(random) + slowMs;
-        if (faults.strikes('put-fails-before')) {
-          return process.ask(`put ${name} lost`, arriveMs, () => fail('storage-unreachable'));
-        }
-        if (faults.strikes('put-throttled')) {
-          return process.ask(`put ${name} throttled`, arriveMs, () => fail('storage-unavailable'));
-        }
-        if (faults.strikes('put-credentials-expired')) {
-          return process.ask(`put ${name} expired`, arriveMs, () => fail('storage-credentials-expired'));
-        }
-        if (faults.strikes('put-forbidden')) {
-          this.#world.causes.add('put-forbidden');
-          return process.ask(`put ${name} forbidden`, arriveMs, () => fail('storage-forbidden'));
-        }
-        if (faults.strikes('put-lands-late')) {
-          return process.request(`put ${name} delayed`, arriveMs, 1, () => {
-            scheduler.at(random.between(10, 5_000), `put ${name} lands late`, () => this.store(location, bytes));
-            return fail('storage-unavailable');
-          });
-        }
-        const failsAfter = faults.strikes('put-fails-after');
-        return process.request(`put ${name}`, arriveMs, 1, () => {
-          const outcome = this.store(location, bytes);
-          return failsAfter ? fail('storage-unavailable') : outcome;
+    const send = (location: string, arrive: () => PutOutcome): Promise<PutOutcome> => {
+      const name = location.slice(location.lastIndexOf('/') + 1);
+      const slowMs = faults.strikes('put-slow') ? random.between(500, 20_000) : 0;
+      const arriveMs = latencyMs(random) + slowMs;
+      if (faults.strikes('put-fails-before')) {
+        return process.ask(`put ${name} lost`, arriveMs, () => fail('storage-unreachable'));
+      }
+      if (faults.strikes('put-throttled')) {
+        return process.ask(`put ${name} throttled`, arriveMs, () => fail('storage-unavailable'));
+      }
+      if (faults.strikes('put-credentials-expired')) {
+        return process.ask(`put ${name} expired`, arriveMs, () => fail('storage-credentials-expired'));
+      }
+      if (faults.strikes('put-forbidden')) {
+        this.#world.causes.add('put-forbidden');
+        return process.ask(`put ${name} forbidden`, arriveMs, () => fail('storage-forbidden'));
+      }
+      if (faults.strikes('put-lands-late')) {
+        return process.request(`put ${name} delayed`, arriveMs, 1, () => {
+          scheduler.at(random.between(10, 5_000), `put ${name} lands late`, arrive);
+          return fail('storage-unavailable');
         });
-      },
+      }
+      const failsAfter = faults.strikes('put-fails-after');
+      return process.request(`put ${name}`, arriveMs, 1, () => {
+        const outcome = arrive();
+        return failsAfter ? fail('storage-unavailable') : outcome;
+      });
+    };
+    return {
+      open: (location) => this.#openUpload(location, send),
+      put: (location, bytes) => send(location, () => this.store(location, bytes)),
       get: (location) => {
         const isLost = faults.strikes('get-fails');
         return process.ask('get', latencyMs(random), () => {
@@ -75,6 +100,8 @@ export class ObjectWorld {
     };
   }
 }
+
+type Send = (location: string, arrive: () => PutOutcome) => Promise<PutOutcome>;
 
 function fail(code: Parameters<typeof planned>[0]): never {
   throw planned(code);

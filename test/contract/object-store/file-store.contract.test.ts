@@ -8,7 +8,7 @@ import { objectStoreSuite } from './object-store-suite.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'mz-sink-files-'));
 const store = createFileStore();
-const unusedS3 = { put: () => Promise.reject(new Error('unused')), get: () => Promise.reject(new Error('unused')), delete: () => Promise.reject(new Error('unused')) };
+const unusedS3 = { open: () => { throw new Error('unused'); }, put: () => Promise.reject(new Error('unused')), get: () => Promise.reject(new Error('unused')), delete: () => Promise.reject(new Error('unused')) };
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 

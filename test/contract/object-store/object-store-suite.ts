@@ -57,6 +57,34 @@ export function objectStoreSuite(name: string, under: StoreUnderTest): void {
       expect(Buffer.compare(await under.store().get(location), contents[outcomes.indexOf('stored')] ?? new Uint8Array())).toBe(0);
     });
 
+    test('WHEN parts come side by side and one is repeated THEN the object appears whole, and only when it is finished', async () => {
+      const location = under.location(unique('parts.parquet'));
+      const bytes = pattern(11_000_000);
+      const part = (index: number) => ({ index, offset: index * 5_242_880, bytes: bytes.subarray(index * 5_242_880, (index + 1) * 5_242_880) });
+      const upload = under.store().open(location);
+      await Promise.all([upload.put(part(1)), upload.put(part(0))]);
+      await Promise.all([upload.put(part(2)), upload.put(part(1))]);
+      expect(await codeOf(under.store().get(location))).toBe('storage-object-missing');
+      expect(await upload.finish()).toBe('stored');
+      expect(await upload.finish()).toBe('exists');
+      await upload.abort();
+      expect(Buffer.compare(await under.store().get(location), bytes)).toBe(0);
+    });
+
+    test('WHEN parts are let go, or the name is taken THEN no object comes of them', async () => {
+      const location = under.location(unique('let-go.parquet'));
+      const first = { index: 0, offset: 0, bytes: pattern(5_242_880) };
+      const dropped = under.store().open(location);
+      await dropped.put(first);
+      await dropped.abort();
+      expect(await codeOf(under.store().get(location))).toBe('storage-object-missing');
+      await under.store().put(location, pattern(3));
+      const late = under.store().open(location);
+      await late.put(first);
+      expect(await late.finish()).toBe('exists');
+      expect(await under.store().get(location)).toHaveLength(3);
+    });
+
     test('WHEN an object is missing THEN get says so and delete is content', async () => {
       const location = under.location(unique('missing.avro'));
       expect(await codeOf(under.store().get(location))).toBe('storage-object-missing');

@@ -4,6 +4,7 @@ import type { Schema } from '../../../src/iceberg/types.ts';
 import type { Column, Relation } from '../../../src/relation/relation.ts';
 import { RANGE_NAMES, type RangeName, SCALAR_NAMES, type ScalarName, type SqlType, range, scalar } from '../../../src/relation/sql-type.ts';
 import type { RowErrorPolicy, SinkMode, WritePlan } from '../../../src/write/plan.ts';
+import { wholeFiles } from '../../doubles/whole-files.ts';
 import { openSpanWriter, type SpanSummary } from '../../../src/write/span-writer.ts';
 import type { WrittenFile } from '../../../src/write/table-file.ts';
 import { planSchema, planWrite } from '../../../src/write/table-plan.ts';
@@ -108,7 +109,7 @@ export async function writeSpan(
   plan: WritePlan, chunks: readonly RowChunk[], consolidate = false,
 ): Promise<{ readonly files: readonly WrittenFile[]; readonly summary: SpanSummary }> {
   const files: WrittenFile[] = [];
-  const writer = openSpanWriter(plan, async (file) => { files.push(file); });
+  const writer = openSpanWriter(plan, wholeFiles((file) => { files.push(file); }));
   await writer.write(chunks, consolidate);
   return { files, summary: await writer.finish() };
 }

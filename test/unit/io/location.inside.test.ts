@@ -45,7 +45,14 @@ test.each([
 });
 
 function recording(calls: string[], name: string): ObjectStore {
+  const noted = (action: string) => async (): Promise<'stored'> => {
+    calls.push(`${name} ${action}`);
+    return 'stored';
+  };
   return {
+    open: (location) => ({
+      put: async () => { calls.push(`${name} part of ${location}`); }, finish: noted(`finish ${location}`), abort: async () => undefined,
+    }),
     put: (location) => Promise.resolve(calls.push(`${name} put ${location}`)).then(() => 'stored'),
     get: (location) => Promise.resolve(calls.push(`${name} get ${location}`)).then(() => new Uint8Array()),
     delete: (location) => Promise.resolve(calls.push(`${name} delete ${location}`)).then(() => undefined),
