@@ -84,8 +84,9 @@ export function onListWritten(state: SinkState, attempt: number, snapshot: Snaps
   );
 }
 
-export function onCommitAnswer(state: SinkState, outcome: CommitOutcome, inputs: StepInputs): Step {
-  const committing = expectStep(state, 'posting');
+export function onCommitAnswer(before: SinkState, outcome: CommitOutcome, inputs: StepInputs): Step {
+  const committing = expectStep(before, 'posting');
+  const state = heard(before, outcome);
   switch (outcome.kind) {
     case 'committed':
       return committed(state, committing, inputs, 'answered');
@@ -99,6 +100,13 @@ export function onCommitAnswer(state: SinkState, outcome: CommitOutcome, inputs:
       if (outcome.error.disposition === 'halt') return fail(state, outcome.error, inputs);
       return again(state, committing, inputs, outcome.error.code, outcome.error.message, outcome.error.detail.retryAfterMs ?? 0);
   }
+}
+
+/** What the catalog answered is shown for as long as the commit waits; a drain keeps the cause that began it. */
+function heard(state: SinkState, outcome: CommitOutcome): SinkState {
+  if (state.phase === 'draining') return state;
+  if (outcome.kind === 'unknown') return { ...state, lastError: new SinkError('commit-unknown', outcome.message) };
+  return outcome.kind === 'refused' ? { ...state, lastError: outcome.error } : state;
 }
 
 /** Loading or listing failed: nothing was sent, so the same attempt may simply begin again, unless the cause is final. */
