@@ -126,9 +126,9 @@ describe('GIVEN a pool of two workers', () => {
         sizes.push(part.bytes.length);
         open += 1;
         most = Math.max(most, open);
+        await whole.takePart(part);
         await new Promise((resolve) => { setTimeout(resolve, 20); });
         open -= 1;
-        await whole.takePart(part);
       },
     });
     const random = (row: number): string => createHash('sha512').update(String(row)).digest('base64');
