@@ -42,7 +42,7 @@ export function decideResume(metadata: TableMetadata, sink: SinkIdentity): Resum
   const found = findProgress(metadata);
   if (found.kind === 'stop') return found;
   if (found.kind === 'fresh') return { kind: 'fresh' };
-  const refused = ownershipError(found.progress, sink);
+  const refused = ownershipError(found.progress, found.snapshot.snapshotId, sink);
   if (refused !== null) return { kind: 'stop', error: refused };
   return { kind: 'resume', frontier: found.progress.frontier };
 }
@@ -80,9 +80,9 @@ export function decideCommit(
   const found = findProgress(metadata);
   if (found.kind === 'stop') return found;
   if (found.kind === 'fresh') return decideOnFresh(batch.span);
-  const refused = ownershipError(found.progress, sink);
+  const refused = ownershipError(found.progress, found.snapshot.snapshotId, sink);
   if (refused !== null) return { kind: 'stop', error: refused };
-  const error = frontierError(found.progress.frontier, batch.span);
+  const error = frontierError(found.progress.frontier, found.snapshot.snapshotId, batch.span);
   if (error !== null) return { kind: 'stop', error };
   return { kind: 'send', head: mainHead(metadata), parent: ancestry[0] ?? null };
 }
@@ -95,25 +95,26 @@ function decideOnFresh(span: Span): CommitDecision {
   );
 }
 
-function ownershipError(progress: Progress, sink: SinkIdentity): SinkError | null {
+function ownershipError(progress: Progress, snapshotId: bigint, sink: SinkIdentity): SinkError | null {
   if (progress.sinkId !== sink.sinkId && !sink.takeOver) {
     return new SinkError(
       'foreign-sink',
-      `the table has been modified by another writer: its newest progress belongs to sink '${progress.sinkId}' `
-      + `version ${progress.version}, this is sink '${sink.sinkId}' version ${sink.version}`,
+      `the table has been modified by another writer: its newest progress (snapshot ${snapshotId}, frontier `
+      + `${formatFrontier(progress.frontier)}) belongs to sink '${progress.sinkId}' version ${progress.version}, this is sink '${sink.sinkId}' version ${sink.version}`,
     );
   }
   if (progress.version > sink.version) {
     return new SinkError(
       'fenced',
-      `Fenced off by newer sink version: the table carries version ${progress.version}, this sink is version ${sink.version}`,
+      `Fenced off by newer sink version: the table carries version ${progress.version} in snapshot ${snapshotId}, `
+      + `frontier ${formatFrontier(progress.frontier)}; this sink is version ${sink.version}`,
     );
   }
   return null;
 }
 
-function frontierError(frontier: Frontier, span: Span): SinkError | null {
-  const where = `the table's frontier is ${formatFrontier(frontier)}, this batch is ${formatSpan(span)}`;
+function frontierError(frontier: Frontier, snapshotId: bigint, span: Span): SinkError | null {
+  const where = `the table's frontier is ${formatFrontier(frontier)} (snapshot ${snapshotId}), this batch is ${formatSpan(span)}`;
   if (span.lower === null) {
     return new SinkError('frontier-beyond', `the table has been modified by another writer: ${where}; another copy committed the first snapshot`);
   }

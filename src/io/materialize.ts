@@ -106,7 +106,7 @@ function startSubscription(
   const { relation } = request;
   const socket = socketOf(session.client);
   const shape = { columnCount: relation.columns.length, keyColumns: request.keyColumns };
-  const stream = createSubscriptionStream(shape, onEvent);
+  const stream = createSubscriptionStream(shape, (event) => onEvent(withAsOf(event, request)));
   if (socket.destroyed) {
     throw new SinkError('source-disconnected', 'The connection ended before the SUBSCRIBE was sent.');
   }
@@ -131,6 +131,13 @@ function startSubscription(
       await destroyed(session.client);
     },
   };
+}
+
+/** The server says that the time can't be read and not always which: where the table stands is what the operator needs. */
+function withAsOf(event: SourceEvent, { asOf }: SubscribeRequest): SourceEvent {
+  if (event.kind !== 'failed' || event.error.code !== 'history-compacted' || asOf === null) return event;
+  const { code, message, detail } = event.error;
+  return { kind: 'failed', error: new SinkError(code, `${message}; it was to be read AS OF ${asOf}, where the table ends`, detail) };
 }
 
 /** A simple Query message: 'Q', length, the text, a zero byte. */

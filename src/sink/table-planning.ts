@@ -67,7 +67,7 @@ function supportedSchema(metadata: TableMetadata): Schema | SinkError {
   }
   const spec = metadata.partitionSpecs.find((candidate) => candidate.specId === metadata.defaultSpecId);
   if (spec === undefined || spec.fields.length > 0) {
-    return new SinkError('table-unsupported', 'the table is partitioned');
+    return new SinkError('table-unsupported', `the table is partitioned: its default partition spec is ${metadata.defaultSpecId}`);
   }
   const schema = metadata.schemas.find((candidate) => candidate.schemaId === metadata.currentSchemaId);
   return schema ?? new SinkError('table-unsupported', `the table metadata has no schema ${metadata.currentSchemaId}`);
