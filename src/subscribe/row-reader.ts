@@ -53,11 +53,19 @@ interface ReaderState {
   readonly progressTail: Uint8Array;
   readonly output: RowOutput;
   readonly scratch: RowScratch;
-  /** The beginning of a line that a payload divided. */
+  /** The beginning of a line that a payload divided: `carried` bytes of a buffer that doubles. */
   carry: Uint8Array;
+  carried: number;
+  readonly maxLineBytes: number;
   /** Lines read, for messages: a line has no other name that is not a value. */
   lines: number;
 }
+
+/**
+ * The longest line that payloads may divide. Materialize sends a line whole in one CopyData, which the framing bounds;
+ * this is for a server that never ends one. Rows of a result of `max_result_size` (1 GiB by default) fit.
+ */
+export const MAX_LINE_BYTES = 0x3fff_ffff;
 
 const DEFAULT_LIMITS: ChunkLimits = { bytes: 1 << 20, rows: 16_384 };
 
@@ -79,7 +87,9 @@ const FNV_PRIME = 0x01000193;
 /** Fed after each key column; no byte has this value, so ('a', 'bc') and ('ab', 'c') part ways. */
 const COLUMN_END = 0x100;
 
-export function createRowReader(shape: RowShape, output: RowOutput, limits: ChunkLimits = DEFAULT_LIMITS): RowReader {
+export function createRowReader(
+  shape: RowShape, output: RowOutput, limits: ChunkLimits = DEFAULT_LIMITS, maxLineBytes: number = MAX_LINE_BYTES,
+): RowReader {
   const { columnCount, keyColumns } = shape;
   const isKey = new Uint8Array(columnCount).fill(keyColumns.length === 0 ? 1 : 0);
   for (const column of keyColumns) {
@@ -93,12 +103,14 @@ export function createRowReader(shape: RowShape, output: RowOutput, limits: Chun
     output,
     scratch: createRowScratch(limits),
     carry: new Uint8Array(0),
+    carried: 0,
+    maxLineBytes,
     lines: 0,
   };
   return {
     take: (bytes, start, end) => takePayload(state, bytes, start, end),
     finish() {
-      if (state.carry.length > 0) malformed(state, 'the COPY ended inside it');
+      if (state.carried > 0) malformed(state, 'the COPY ended inside it');
       flush(state);
     },
   };
@@ -106,7 +118,7 @@ export function createRowReader(shape: RowShape, output: RowOutput, limits: Chun
 
 function takePayload(state: ReaderState, bytes: Uint8Array, start: number, end: number): void {
   if (end === start) return;
-  if (state.carry.length > 0 || bytes[end - 1] !== NEWLINE) {
+  if (state.carried > 0 || bytes[end - 1] !== NEWLINE) {
     takeDivided(state, bytes, start, end);
     return;
   }
@@ -116,17 +128,36 @@ function takePayload(state: ReaderState, bytes: Uint8Array, start: number, end: 
 
 /**
  * Materialize sends one line per CopyData, but the protocol promises no such thing: a payload may end inside a
- * line. The rest waits in the carry.
+ * line. The rest waits in the carry, which is joined once, however many payloads a line comes in.
  */
 function takeDivided(state: ReaderState, bytes: Uint8Array, start: number, end: number): void {
-  const { carry } = state;
-  const joined = new Uint8Array(carry.length + end - start);
-  joined.set(carry);
-  joined.set(bytes.subarray(start, end), carry.length);
-  const whole = joined.lastIndexOf(NEWLINE) + 1;
-  state.carry = joined.slice(whole);
-  let at = 0;
-  while (at < whole) at = readLine(state, joined, at, whole);
+  let from = start;
+  if (state.carried > 0) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    from = newline === -1 || newline >= end ? end : newline + 1;
+    keep(state, bytes, start, from);
+    if (from === end && bytes[end - 1] !== NEWLINE) return;
+    const { carry, carried } = state;
+    state.carry = new Uint8Array(0);
+    state.carried = 0;
+    readLine(state, carry, 0, carried);
+  }
+  const whole = bytes.subarray(from, end).lastIndexOf(NEWLINE) + 1 + from;
+  let at = from;
+  while (at < whole) at = readLine(state, bytes, at, whole);
+  if (whole < end) keep(state, bytes, whole, end);
+}
+
+function keep(state: ReaderState, bytes: Uint8Array, from: number, to: number): void {
+  const needed = state.carried + to - from;
+  if (needed > state.maxLineBytes) malformed(state, `it goes on beyond ${state.maxLineBytes} bytes`);
+  if (needed > state.carry.length) {
+    const grown = new Uint8Array(Math.max(needed, state.carry.length * 2));
+    grown.set(state.carry.subarray(0, state.carried));
+    state.carry = grown;
+  }
+  state.carry.set(bytes.subarray(from, to), state.carried);
+  state.carried = needed;
 }
 
 /** Reads the line at `start` and returns the index behind it. Relies on bytes[end-1] being a newline. */

@@ -29,6 +29,16 @@ function hexByte(bytes: Uint8Array, at: number): number {
   return value;
 }
 
+/** The hyphenated form of a uuid, which is kept as text and so never decoded. */
+function checkUuid(bytes: Uint8Array, start: number, end: number): void {
+  if (end - start !== 36) malformed('a uuid of 36 characters expected');
+  for (let group = 0; group < 36; group++) {
+    const byte = bytes[start + group] ?? 0;
+    const isHyphen = group === 8 || group === 13 || group === 18 || group === 23;
+    if (isHyphen ? byte !== 0x2d : (HEX[byte] ?? -1) < 0) malformed('a uuid of hexadecimal digits expected');
+  }
+}
+
 export class BytesColumn extends Leaf {
   readonly #form: BytesForm;
   readonly #isText: boolean;
@@ -55,7 +65,7 @@ export class BytesColumn extends Leaf {
   #take(bytes: Uint8Array, start: number, end: number, from: number): number {
     if (this.#form === 'hex') return this.#copyHex(bytes, start, end, from);
     if (this.#form === 'char' && !isUtf8(bytes.subarray(start, end))) unrepresentable('not UTF-8, so not a string');
-    if (this.#form === 'uuid' && end - start !== 36) malformed('a uuid of 36 characters expected');
+    if (this.#form === 'uuid') checkUuid(bytes, start, end);
     return this.#copy(bytes, start, end, from);
   }
 
@@ -96,8 +106,19 @@ export class BytesColumn extends Leaf {
     const valueOffsets = this.#offsets.subarray(0, this.length + 1);
     const presence = this.presence(required);
     if (this.type.kind === 'binary') return makeData({ type: new Binary(), data, valueOffsets, ...presence });
-    if (!isUtf8(data)) malformed('text that is not UTF-8');
+    if (!isUtf8(data) || this.#dividesCharacter(data)) malformed('text that is not UTF-8');
     return makeData({ type: new Utf8(), data, valueOffsets, ...presence });
+  }
+
+  /**
+   * Two values that are not UTF-8 may be together, when one ends with half a character and the next begins with the
+   * other half: in valid text no value begins with a continuation byte.
+   */
+  #dividesCharacter(data: Uint8Array): boolean {
+    for (let index = 1; index < this.length; index++) {
+      if (((data[this.#offsets[index] ?? 0] ?? 0) & 0xc0) === 0x80) return true;
+    }
+    return false;
   }
 
   protected reserve(): void {

@@ -107,10 +107,16 @@ export function parseDecimal(
   storeLongDecimal(bytes, first, dot, last, scale - fraction, negative, words, at);
 }
 
+/** Whole words: under ON ROW ERROR = NULL what is taken for one of them becomes NULL, and garbage must not. */
 function isSpecial(bytes: Uint8Array, first: number, end: number): boolean {
   const letter = bytes[first];
-  // `NaN` and `Infinity`: by length and first letter is enough to tell them from digits.
-  return (letter === 0x4e && end - first === 3) || (letter === 0x49 && end - first === 8);
+  if (letter !== 0x4e && letter !== 0x49) return false;
+  const word = letter === 0x4e ? 'NaN' : 'Infinity';
+  if (end - first !== word.length) return false;
+  for (let index = 0; index < word.length; index++) {
+    if (bytes[first + index] !== word.charCodeAt(index)) return false;
+  }
+  return true;
 }
 
 function checkDigits(bytes: Uint8Array, first: number, dot: number, end: number): void {
@@ -208,6 +214,15 @@ function parseOtherDouble(bytes: Uint8Array, start: number, end: number): number
   let text = '';
   for (let at = start; at < end; at++) text += String.fromCharCode(bytes[at] ?? 0);
   if (text === 'NaN') return Number.NaN;
-  if (!/^-?(?:Infinity|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)$/.test(text)) malformed('not a floating point number');
-  return Number(text);
+  if (/^-?Infinity$/.test(text)) return Number(text);
+  if (!/^-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?$/.test(text)) malformed('not a floating point number');
+  const value = Number(text);
+  checkKept(value, !/^[^eE]*[1-9]/.test(text));
+  return value;
+}
+
+/** `kept` is what the type made of a finite number: rounded it may be, but infinity and zero are other numbers. */
+export function checkKept(kept: number, isZero: boolean): void {
+  if (!Number.isFinite(kept)) malformed('beyond the largest number of the type');
+  if (kept === 0 && !isZero) malformed('below the smallest number of the type');
 }

@@ -4,7 +4,7 @@ import { Bool, type Data, Decimal, Float32, Float64, makeData } from 'apache-arr
 import { invariant } from '../../errors.ts';
 import { type LeafSpec, malformed } from './column.ts';
 import { FIRST_CAPACITY, Leaf } from './leaf.ts';
-import { parseDecimal, parseDouble } from './number-text.ts';
+import { checkKept, parseDecimal, parseDouble } from './number-text.ts';
 
 /** Arrow keeps booleans as bits. */
 export class BoolColumn extends Leaf {
@@ -66,16 +66,20 @@ export class FloatColumn extends Leaf {
   #min = Infinity;
   #max = -Infinity;
   #seen = false;
+  readonly #isFloat: boolean;
 
   constructor(spec: LeafSpec) {
     super(spec);
-    this.#values = spec.type.kind === 'float' ? new Float32Array(FIRST_CAPACITY) : new Float64Array(FIRST_CAPACITY);
+    this.#isFloat = spec.type.kind === 'float';
+    this.#values = this.#isFloat ? new Float32Array(FIRST_CAPACITY) : new Float64Array(FIRST_CAPACITY);
     this.nans = 0;
   }
 
   append(bytes: Uint8Array, start: number, end: number): void {
     if (this.length === this.#values.length) this.reserve();
-    this.#values[this.length] = parseDouble(bytes, start, end);
+    const value = parseDouble(bytes, start, end);
+    this.#values[this.length] = value;
+    if (this.#isFloat && Number.isFinite(value)) checkKept(Math.fround(value), value === 0);
     this.length += 1;
   }
 

@@ -140,36 +140,82 @@ export class ListColumn implements Column {
 /**
  * Parses an array `{{1,2},{3,4}}`, bounds `[2:3]=` in front allowed, into the flat list of its elements and the
  * number of its dimensions. The elements are never braced themselves: SQL has no arrays of lists or maps.
+ *
+ * The flat list is right only if the array is rectangular, so that is checked: of anything else it would be a
+ * plausible list of another value.
  */
 export function appendArray(
   items: ListColumn, dimensions: Int32Column, bytes: Uint8Array, start: number, end: number,
 ): void {
+  const shape = new ArrayShape();
   let at = start;
-  if (bytes[at] === OPEN_BRACKET) at = plainEnd(bytes, at, end, EQUALS, EQUALS) + 1;
+  if (bytes[at] === OPEN_BRACKET) at = boundsEnd(bytes, at, end);
   if (bytes[at] !== OPEN_BRACE) malformed('an array opens with a brace');
-  let depth = 0;
-  let deepest = 0;
-  let elements = 0;
-  while (at < end) {
+  do {
     const byte = bytes[at];
-    if (byte === OPEN_BRACE) {
-      depth += 1;
-      deepest = Math.max(deepest, depth);
-      at += 1;
-    } else if (byte === CLOSE_BRACE) {
-      depth -= 1;
-      at += 1;
-      if (depth === 0) break;
-    } else if (byte === COMMA) {
-      at += 1;
-    } else {
-      at = items.appendItem(bytes, at, end);
-      elements += 1;
-    }
-  }
-  if (depth !== 0 || at !== end) malformed('the braces of an array do not match');
+    if (byte === OPEN_BRACE) shape.open();
+    else if (byte === CLOSE_BRACE) shape.close();
+    else if (byte === COMMA) shape.comma();
+    else shape.element();
+    at = byte === OPEN_BRACE || byte === CLOSE_BRACE || byte === COMMA ? at + 1 : items.appendItem(bytes, at, end);
+  } while (at < end && shape.depth > 0);
+  if (shape.depth !== 0 || at !== end) malformed('the braces of an array do not match');
   items.close();
-  dimensions.appendNumber(elements === 0 ? 0 : deepest);
+  dimensions.appendNumber(shape.deepest);
+}
+
+/** Behind the `=` of `[2:3][1:2]=`. */
+function boundsEnd(bytes: Uint8Array, start: number, end: number): number {
+  const next = plainEnd(bytes, start, end, EQUALS, EQUALS);
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.min(next - start, MAX_BOUNDS_BYTES));
+  if (!/^(?:\[-?\d+:-?\d+\])+$/.test(text.toString('latin1')) || next === end) malformed('the bounds of an array expected');
+  return next + 1;
+}
+
+const MAX_BOUNDS_BYTES = 1024;
+
+/** Follows the braces of one array and refuses what no array has: gaps, ragged rows, elements at several depths. */
+class ArrayShape {
+  depth = 0;
+  /** Dimensions: the depth of the elements, 0 while there are none. */
+  deepest = 0;
+  #expectsItem = true;
+  /** By depth: items of the open braces, and of each that was closed. */
+  readonly #counts: number[] = [];
+  readonly #lengths: number[] = [];
+
+  open(): void {
+    if (!this.#expectsItem || (this.deepest > 0 && this.depth >= this.deepest)) malformed('a brace within an array');
+    this.depth += 1;
+    this.#counts[this.depth] = 0;
+  }
+
+  close(): void {
+    const count = this.#counts[this.depth] ?? 0;
+    if (this.#expectsItem && (count > 0 || this.deepest > 0)) malformed('an item of an array is missing');
+    const length = this.#lengths[this.depth] ?? count;
+    if (length !== count) malformed('the rows of an array differ in length');
+    this.#lengths[this.depth] = length;
+    this.depth -= 1;
+    this.#endItem();
+  }
+
+  comma(): void {
+    if (this.#expectsItem) malformed('an item of an array is missing');
+    this.#expectsItem = true;
+  }
+
+  element(): void {
+    if (!this.#expectsItem) malformed('a comma between the items of an array expected');
+    if (this.deepest > 0 && this.depth !== this.deepest) malformed('the items of an array are at different depths');
+    this.deepest = this.depth;
+    this.#endItem();
+  }
+
+  #endItem(): void {
+    this.#counts[this.depth] = (this.#counts[this.depth] ?? 0) + 1;
+    this.#expectsItem = false;
+  }
 }
 
 /** `{a=>1,b=>2}`; keys are text and never NULL, a value NULL is the bare word. */

@@ -39,6 +39,8 @@ function datePart(bytes: Uint8Array, start: number, end: number, beforeChrist: b
     malformed('not a date');
   }
   const written = digits(bytes, start, yearEnd);
+  // 1 BC comes before 1 AD; were 0 taken, `0000 BC` would be the year 1.
+  if (written === 0) malformed('not a year of the calendar');
   const year = beforeChrist ? 1 - written : written;
   const month = digits(bytes, yearEnd + 1, yearEnd + 3);
   const day = digits(bytes, end - 2, end);
@@ -60,7 +62,10 @@ function rememberMonth(year: number, month: number): void {
 
 export function parseDate(bytes: Uint8Array, start: number, end: number): number {
   const beforeChrist = isBeforeChrist(bytes, start, end);
-  return datePart(bytes, start, beforeChrist ? end - 3 : end, beforeChrist);
+  const days = datePart(bytes, start, beforeChrist ? end - 3 : end, beforeChrist);
+  // Stored as 32 bits, which would wrap.
+  if ((days | 0) !== days) unrepresentable('outside of 32-bit days');
+  return days;
 }
 
 /** Microseconds of `HH:MM:SS[.f]`; up to 23:59:60, a leap second. */
