@@ -39,8 +39,14 @@ const MAGIC = Buffer.from('Obj\u0001', 'latin1');
 const SYNC_BYTES = 16;
 const BLOCK_BYTES = 256 * 1024;
 
-/** What a block may grow to when unpacked: a manifest of 100,000 files takes 33 MB. */
-const MAX_BLOCK_BYTES = 512 * 1024 * 1024;
+/** What all blocks together may grow to when unpacked: a manifest of 100,000 files takes 33 MB. */
+const MAX_UNPACKED_BYTES = 512 * 1024 * 1024;
+
+/** Manifest schemas take 10 kB; a decoder is compiled out of each, which takes time for every field. */
+const MAX_SCHEMA_BYTES = 1024 * 1024;
+
+/** The table's schema is a member of the header too. */
+const MAX_HEADER_MEMBER_BYTES = 64 * 1024 * 1024;
 
 const HEADER_SCHEMA = { type: 'map', values: 'bytes' } as const;
 const headerType = avro.Type.forSchema(HEADER_SCHEMA);
@@ -141,13 +147,16 @@ export function readAvroContainer(bytes: Uint8Array): AvroContents {
   const codec = metadata.get('avro.codec') ?? 'null';
   const schemaText = metadata.get('avro.schema');
   if (schemaText === undefined) throw damaged('its header has no schema');
+  if (schemaText.length > MAX_SCHEMA_BYTES) throw damaged(`its schema exceeds ${MAX_SCHEMA_BYTES} bytes`);
   const schema = parseJson(schemaText) as JsonValue;
   const check = boundsCheckerFor(schema);
   const type = readableType(schema);
   const records: AvroRecord[] = [];
+  let room = MAX_UNPACKED_BYTES;
   while (reader.at < input.length) {
     const count = readLength(reader);
-    const block = unpack(take(reader, readLength(reader)), codec);
+    const block = unpack(take(reader, readLength(reader)), codec, room);
+    room -= block.length;
     if (!take(reader, SYNC_BYTES).equals(sync)) throw damaged('a block does not end with the sync marker');
     check(block, count);
     decodeBlock(type, block, count, records);
@@ -166,10 +175,19 @@ function readableType(schema: JsonValue): Type {
 function decodeBlock(type: Type, block: Buffer, count: number, records: AvroRecord[]): void {
   let at = 0;
   for (let done = 0; done < count; done++) {
-    const { value, offset } = type.decode(block, at) as { readonly value: AvroRecord; readonly offset: number };
+    const { value, offset } = decodeRecord(type, block, at);
     if (offset < 0) throw damaged('a record is cut short');
     records.push(value);
     at = offset;
+  }
+}
+
+function decodeRecord(type: Type, block: Buffer, at: number): { readonly value: AvroRecord; readonly offset: number } {
+  try {
+    return type.decode(block, at) as { readonly value: AvroRecord; readonly offset: number };
+  } catch {
+    // avsc's message may print the value.
+    throw damaged('a record does not have the schema of its file');
   }
 }
 
@@ -189,10 +207,16 @@ function readHeader(reader: Reader): ReadonlyMap<string, string> {
     }
     if (count > reader.input.length - reader.at) throw damaged('its header claims more members than there are bytes');
     for (let done = 0; done < count; done++) {
-      const key = take(reader, readLength(reader)).toString('utf8');
-      entries.set(key, take(reader, readLength(reader)).toString('utf8'));
+      const key = readHeaderText(reader);
+      entries.set(key, readHeaderText(reader));
     }
   }
+}
+
+function readHeaderText(reader: Reader): string {
+  const length = readLength(reader);
+  if (length > MAX_HEADER_MEMBER_BYTES) throw damaged('a member of its header is too large');
+  return take(reader, length).toString('utf8');
 }
 
 function take(reader: Reader, length: number): Buffer {
@@ -219,8 +243,9 @@ function readLong(reader: Reader): number {
   throw damaged('a length is too large');
 }
 
-function unpack(stored: Buffer, codec: string): Buffer {
-  const limits = { maxOutputLength: MAX_BLOCK_BYTES };
+function unpack(stored: Buffer, codec: string, room: number): Buffer {
+  if (room <= 0) throw damaged(`its blocks unpack to more than ${MAX_UNPACKED_BYTES} bytes`);
+  const limits = { maxOutputLength: room };
   try {
     switch (codec) {
       case 'null': return stored;

@@ -8,7 +8,7 @@
 import type { SinkIdentity } from '../commit/decide.ts';
 import { SinkError } from '../errors.ts';
 import type { Snapshot } from '../iceberg/metadata.ts';
-import { type ManifestFile, readManifestList } from '../snapshot/manifest-list.ts';
+import { type ManifestFile, checkManifestList, readManifestList } from '../snapshot/manifest-list.ts';
 import { type ManifestEntry, readManifest, writeManifest } from '../snapshot/manifest.ts';
 import { DEFAULT_MERGE_LIMITS, type MergeSource, mergeEntries, planMerge } from '../snapshot/merge.ts';
 import type { ObjectNames } from '../snapshot/object-names.ts';
@@ -52,7 +52,7 @@ export class ManifestLists {
     const { base, written, attempt, timestampMs } = effect;
     const { uploads, names, identity, entropy } = this.#options;
     const { batch } = written;
-    const carried = await this.#merge(await this.#manifestsOf(base.parent), effect);
+    const carried = await this.#merge(await this.#manifestsOf(base), effect);
     const planned = planSnapshot({
       parent: base.parent,
       lastSequenceNumber: base.metadata.lastSequenceNumber,
@@ -71,13 +71,14 @@ export class ManifestLists {
     return planned.snapshot;
   }
 
-  async #manifestsOf(parent: Snapshot | null): Promise<readonly ManifestFile[]> {
+  async #manifestsOf({ parent, metadata }: WriteList['base']): Promise<readonly ManifestFile[]> {
     if (parent === null) return [];
     if (parent.manifestList === '') {
       throw new SinkError('table-unsupported', `snapshot ${parent.snapshotId} names its manifests inline, as format version 1 did`);
     }
     if (this.#known?.location === parent.manifestList) return this.#known.manifests;
     const manifests = readManifestList(await this.#options.uploads.get(parent.manifestList));
+    checkManifestList(manifests, metadata.lastSequenceNumber);
     this.#known = { location: parent.manifestList, manifests };
     return manifests;
   }

@@ -100,11 +100,11 @@ export function readManifestList(bytes: Uint8Array): readonly ManifestFile[] {
   const { schema, records } = readAvroContainer(bytes);
   const reader = avroRecordReader(schema, MANIFEST_FILE_SCHEMA, 'manifest list');
   return records.map((record): ManifestFile => {
-    const count = (name: string): number => required(reader.optionalInt(record, name), name);
-    const rows = (name: string): bigint => required(reader.optionalLong(record, name), name);
+    const count = (name: string): number => notNegative(required(reader.optionalInt(record, name), name), name);
+    const rows = (name: string): bigint => notNegative(required(reader.optionalLong(record, name), name), name);
     return {
       path: reader.text(record, 'manifest_path'),
-      lengthBytes: reader.long(record, 'manifest_length'),
+      lengthBytes: notNegative(reader.long(record, 'manifest_length'), 'manifest_length'),
       partitionSpecId: reader.int(record, 'partition_spec_id'),
       // Version 1 has data manifests only, and no sequence numbers: 0 stands for all of them (spec: "Appendix E").
       content: contentOf(reader.optionalInt(record, 'content') ?? 0),
@@ -143,6 +143,32 @@ function required<T>(value: T | null, name: string): T {
   if (value !== null) return value;
   // A made-up count would make readers skip the manifest, or this sink drop it.
   throw new SinkError('table-unsupported', `the manifest list lacks ${name}; rewrite the manifests of the table first`);
+}
+
+/** A manifest of -1 added and 1 existing files would count as empty, and not be carried: its rows would be lost. */
+function notNegative<T extends number | bigint>(value: T, name: string): T {
+  if (value < 0) throw new SinkError('catalog-protocol', `manifest list: ${name} is negative`);
+  return value;
+}
+
+/**
+ * Throws `catalog-protocol` when the list of a snapshot contradicts its table: a manifest listed twice, which would
+ * double its rows, or one of a later sequence number than any snapshot, from which newer deletes would keep off.
+ */
+export function checkManifestList(manifests: readonly ManifestFile[], lastSequenceNumber: bigint): void {
+  const paths = new Set<string>();
+  for (const { path, sequenceNumber } of manifests) {
+    if (paths.has(path)) throw new SinkError('catalog-protocol', `manifest list: ${shortPath(path)} is listed twice`);
+    paths.add(path);
+    if (sequenceNumber !== null && (sequenceNumber < 0n || sequenceNumber > lastSequenceNumber)) {
+      throw new SinkError('catalog-protocol', `manifest list: ${shortPath(path)} has the sequence number `
+        + `${sequenceNumber}, and the table's last one is ${lastSequenceNumber}`);
+    }
+  }
+}
+
+function shortPath(path: string): string {
+  return path.length > 300 ? `${path.slice(0, 300)}…` : path;
 }
 
 function bytesOrNull(value: unknown): Uint8Array | null {

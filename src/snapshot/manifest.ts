@@ -173,10 +173,12 @@ export function readManifest(bytes: Uint8Array): ManifestContents {
   const fileSchema = fieldSchema(schema, 2, 'data_file');
   const fileReader = avroRecordReader(fileSchema, DATA_FILE_SCHEMA, 'manifest data_file');
   const isVersion1 = (metadata.get('format-version') ?? '1') === '1';
+  const content = metadata.get('content') === 'deletes' ? 'deletes' : 'data';
   let rewritable = true;
   const entries = records.map((record): ManifestEntry => {
     const fileRecord = entryReader.record(record, 'data_file');
-    rewritable &&= isRewritable(fileReader, fileRecord);
+    const file = readDataFile(fileReader, fileRecord);
+    rewritable &&= isRewritable(fileReader, fileRecord) && isOfContent(file, content);
     const status = STATUS_CODES[entryReader.int(record, 'status')];
     if (status === undefined) throw new SinkError('catalog-protocol', 'manifest entry: unknown status');
     // Files of version 1 come before every numbered one (spec: "Appendix E", reading v1 metadata for v2).
@@ -186,10 +188,16 @@ export function readManifest(bytes: Uint8Array): ManifestContents {
       snapshotId: entryReader.optionalLong(record, 'snapshot_id'),
       sequenceNumber: entryReader.optionalLong(record, 'sequence_number') ?? absent,
       fileSequenceNumber: entryReader.optionalLong(record, 'file_sequence_number') ?? absent,
-      file: readDataFile(fileReader, fileRecord),
+      file,
     };
   });
-  return { content: metadata.get('content') === 'deletes' ? 'deletes' : 'data', entries, rewritable };
+  return { content, entries, rewritable };
+}
+
+/** What `writeManifest` demands. A manifest that contradicts itself is left to its writer and its readers. */
+function isOfContent(file: DataFile, content: ManifestContent): boolean {
+  const hasKeys = file.equalityFieldIds.length > 0;
+  return (file.content === 'data') === (content === 'data') && (file.content === 'equality-deletes') === hasKeys;
 }
 
 function isRewritable(reader: AvroRecordReader, record: AvroRecord): boolean {
@@ -206,11 +214,11 @@ function readDataFile(reader: AvroRecordReader, record: AvroRecord): DataFile {
   return {
     content,
     path: reader.text(record, 'file_path'),
-    recordCount: reader.long(record, 'record_count'),
-    fileSizeBytes: reader.long(record, 'file_size_in_bytes'),
+    recordCount: notNegative(reader.long(record, 'record_count'), 'record_count'),
+    fileSizeBytes: notNegative(reader.long(record, 'file_size_in_bytes'), 'file_size_in_bytes'),
     metrics: readMetrics(reader, record),
     splitOffsets: longs(reader, record, 'split_offsets'),
-    equalityFieldIds: longs(reader, record, 'equality_ids').map(Number),
+    equalityFieldIds: longs(reader, record, 'equality_ids').map((id) => fieldId(id, 'equality_ids')),
   };
 }
 
@@ -218,12 +226,12 @@ function readMetrics(reader: AvroRecordReader, record: AvroRecord): FileMetrics 
   const counts = (field: string): ReadonlyMap<number, bigint> =>
     new Map(reader.records(record, field).flatMap((pair): [number, bigint][] => {
       const value = pair['value'];
-      return typeof value === 'bigint' ? [[Number(pair['key']), value]] : [];
+      return typeof value === 'bigint' ? [[fieldId(pair['key'], field), value]] : [];
     }));
   const bounds = (field: string): ReadonlyMap<number, Uint8Array> =>
     new Map(reader.records(record, field).flatMap((pair): [number, Uint8Array][] => {
       const value = pair['value'];
-      return value instanceof Uint8Array ? [[Number(pair['key']), Uint8Array.from(value)]] : [];
+      return value instanceof Uint8Array ? [[fieldId(pair['key'], field), Uint8Array.from(value)]] : [];
     }));
   return {
     columnSizes: counts('column_sizes'),
@@ -233,6 +241,17 @@ function readMetrics(reader: AvroRecordReader, record: AvroRecord): FileMetrics 
     lowerBounds: bounds('lower_bounds'),
     upperBounds: bounds('upper_bounds'),
   };
+}
+
+function fieldId(value: unknown, field: string): number {
+  const id = typeof value === 'bigint' ? Number(value) : value;
+  if (typeof id === 'number' && (id | 0) === id) return id;
+  throw new SinkError('catalog-protocol', `manifest data_file: ${field} must name field ids`);
+}
+
+function notNegative(value: bigint, field: string): bigint {
+  if (value < 0n) throw new SinkError('catalog-protocol', `manifest data_file: ${field} is negative`);
+  return value;
 }
 
 function longs(reader: AvroRecordReader, record: AvroRecord, field: string): readonly bigint[] {

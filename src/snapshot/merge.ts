@@ -99,8 +99,11 @@ export interface Merged {
  * removed. What was inherited from a manifest is said explicitly from now on.
  */
 export function mergeEntries(sources: readonly MergeSource[]): Merged {
-  const mergeable = sources.filter((source) => source.contents.rewritable);
-  const notRewritable = sources.filter((source) => !source.contents.rewritable).map((source) => source.manifest);
+  // A list and a manifest that disagree about its content are left as they are, like what we can't write again.
+  const canBeMerged = ({ manifest, contents }: MergeSource): boolean =>
+    contents.rewritable && contents.content === manifest.content;
+  const mergeable = sources.filter(canBeMerged);
+  const notRewritable = sources.filter((source) => !canBeMerged(source)).map((source) => source.manifest);
   if (mergeable.length < 2) return { entries: [], replaced: [], notRewritable };
   return {
     entries: mergeable.flatMap(({ manifest, contents }) => contents.entries

@@ -5,7 +5,7 @@
  * Everything that depends on the head (sequence number, carried manifests, totals) is made here, anew for each attempt;
  * everything that does not (files, manifests, snapshot id) comes in and is the same in all of them.
  */
-import { invariant } from '../errors.ts';
+import { SinkError, invariant } from '../errors.ts';
 import type { Snapshot } from '../iceberg/metadata.ts';
 import { type ManifestFile, hasLiveFiles, writeManifestList } from './manifest-list.ts';
 import type { Progress } from './progress.ts';
@@ -31,6 +31,8 @@ export interface SnapshotPlan {
   readonly syncMarker: Uint8Array;
 }
 
+const MAX_SEQUENCE_NUMBER = 2n ** 63n - 1n;
+
 export interface PlannedSnapshot {
   readonly snapshot: Snapshot;
   readonly manifestList: Uint8Array;
@@ -54,6 +56,9 @@ export function planSnapshot(plan: SnapshotPlan): PlannedSnapshot {
   );
   // A carried number above the table's would come from metadata that contradicts itself; the list writer checks that.
   const sequenceNumber = plan.lastSequenceNumber + 1n;
+  if (sequenceNumber < 1n || sequenceNumber > MAX_SEQUENCE_NUMBER) {
+    throw new SinkError('catalog-protocol', `the table's last sequence number ${plan.lastSequenceNumber} has no successor`);
+  }
   const snapshot: Snapshot = {
     snapshotId: plan.snapshotId,
     parentSnapshotId: parent === null ? null : parent.snapshotId,
