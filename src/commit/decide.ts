@@ -75,7 +75,7 @@ export function decideCommit(
     return stop('schema-changed', `expected schema ID ${facts.schemaId}, got ${metadata.currentSchemaId}: the files of this batch were written for the former`);
   }
   if (metadata.defaultSpecId !== facts.specId) {
-    return stop('spec-changed', `expected partition spec ID ${facts.specId}, got ${metadata.defaultSpecId}`);
+    return stop('spec-changed', `expected partition spec ID ${facts.specId}, got ${metadata.defaultSpecId}: the files of this batch were written for the former`);
   }
   const found = findProgress(metadata);
   if (found.kind === 'stop') return found;

@@ -12,7 +12,7 @@ import { type ErrorCode, SinkError, invariant } from '../errors.ts';
 import type { Snapshot, TableMetadata } from '../iceberg/metadata.ts';
 import { formatSpan } from '../time/span.ts';
 import type { Effect, StepInputs } from './effects.ts';
-import { type Step, end, fail, stay } from './ending.ts';
+import { type Step, end, fail, stay, tableGone } from './ending.ts';
 import type { CommitOutcome, LoadOutcome } from './ports.ts';
 import type { Committing, SinkState } from './state.ts';
 
@@ -35,7 +35,7 @@ export function beginCommit(state: SinkState): Step {
 export function onTableForCommit(state: SinkState, outcome: LoadOutcome, inputs: StepInputs): Step {
   const committing = expectStep(state, 'loading');
   if (outcome.kind === 'missing') {
-    return fail(state, new SinkError('table-missing', `table ${state.settings.table.name} is gone from the catalog`), inputs);
+    return fail(state, tableGone(state), inputs);
   }
   const { metadata } = outcome.table;
   invariant(state.facts !== null, 'a commit needs the facts of the table it was written for');

@@ -5,7 +5,8 @@
  * not committed, or was committed and will be found in the table by the next incarnation.
  */
 import { RESTART_BACKOFF, backoffMs } from '../commit/retry.ts';
-import type { SinkError } from '../errors.ts';
+import { SinkError } from '../errors.ts';
+import { formatFrontier } from '../time/frontier.ts';
 import type { Effect, StepInputs } from './effects.ts';
 import { type SinkState, clearedEpoch } from './state.ts';
 
@@ -29,6 +30,13 @@ export function halt(state: SinkState, error: SinkError): Step {
     state: { ...state, ...clearedEpoch(), phase: 'halted', epoch: state.epoch + 1, lastError: error },
     effects: [{ kind: 'abandon' }, { kind: 'end', reason: 'halted', error }],
   };
+}
+
+/** A table that was there is not made anew by itself: somebody dropped it, and may want it so. */
+export function tableGone({ settings, committed }: SinkState): SinkError {
+  const name = [...settings.table.namespace, settings.table.name].join('.');
+  const held = committed === null ? 'nothing had been committed to it' : `it held everything up to ${formatFrontier(committed)}`;
+  return new SinkError('table-missing', `table ${name} is gone from the catalog; ${held}`);
 }
 
 /** Drops everything of this epoch and resumes from the table after a pause. */

@@ -8,10 +8,9 @@ import { decideResume, tableFacts } from '../commit/decide.ts';
 import { SinkError, invariant } from '../errors.ts';
 import type { TableMetadata } from '../iceberg/metadata.ts';
 import type { Relation } from '../relation/relation.ts';
-import { formatFrontier } from '../time/frontier.ts';
 import { checkRelation } from './check-relation.ts';
 import type { StepInputs } from './effects.ts';
-import { type Step, end, fail, halt, stay } from './ending.ts';
+import { type Step, end, fail, halt, stay, tableGone } from './ending.ts';
 import type { CreateOutcome, LoadOutcome } from './ports.ts';
 import type { SinkState } from './state.ts';
 import { planExisting, planNew } from './table-planning.ts';
@@ -31,10 +30,7 @@ export function onRelation(state: SinkState, relation: Relation): Step {
 
 export function onTableForResume(state: SinkState, outcome: LoadOutcome, inputs: StepInputs): Step {
   if (outcome.kind === 'loaded') return openTable(state, outcome.table.metadata, inputs);
-  if (state.committed !== null) {
-    const message = `table ${state.settings.table.name} is gone from the catalog, it held everything up to ${formatFrontier(state.committed)}`;
-    return halt(state, new SinkError('table-missing', message));
-  }
+  if (state.committed !== null) return halt(state, tableGone(state));
   const { relation, settings } = state;
   invariant(relation !== null, 'the table is opened after the relation is known');
   const planned = planNew(relation, settings);

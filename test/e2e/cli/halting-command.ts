@@ -11,7 +11,8 @@ export interface Halted {
 
 /** What the log said of each sink that halted, by the sink's name. */
 export function haltedOf(output: string): ReadonlyMap<string, Halted> {
-  const lines = output.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Record<string, string>);
+  // The last piece may be a line that is still being written.
+  const lines = output.split('\n').slice(0, -1).filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Record<string, string>);
   return new Map(lines.filter((line) => line['event'] === 'halted').map((line) => {
     const { sink = '', code = '', message = '', remedy = '' } = line;
     return [sink, { code: code as ErrorCode, message, remedy }];
