@@ -29,7 +29,7 @@ export function parseCatalogConfig(body: string, clientProperties: Readonly<Reco
     ...clientProperties,
     ...stringProperties(answer['overrides']),
   };
-  const prefix = (properties['prefix'] ?? '').replaceAll(/^\/+|\/+$/g, '');
+  const prefix = checkedPrefix((properties['prefix'] ?? '').replaceAll(/^\/+|\/+$/g, ''));
   return {
     properties,
     prefix: prefix === '' ? '' : `${prefix}/`,
@@ -61,6 +61,18 @@ function parseObject(body: string): Record<string, unknown> {
     throw new SinkError('catalog-protocol', 'read the catalog configuration: the answer is not a JSON object');
   }
   return parsed;
+}
+
+/**
+ * The prefix goes into the path as it stands, so it may hold nothing that a URL ends a path with or resolves: `..`, also
+ * encoded, would lead the token to another service behind the same gateway.
+ */
+function checkedPrefix(prefix: string): string {
+  const climbs = prefix.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment));
+  if (climbs || !/^[\u0021-\u007e]*$/.test(prefix) || /[?#\\]/.test(prefix)) {
+    throw new SinkError('catalog-protocol', 'read the catalog configuration: its prefix is not a path');
+  }
+  return prefix;
 }
 
 /** Servers send it encoded (`%1F`) or plain (`.`); either way it goes into a path encoded. */

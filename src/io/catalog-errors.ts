@@ -15,6 +15,9 @@ export interface CatalogError {
   readonly message: string;
 }
 
+/** Text of any length costs little only when what is done with it is bounded first. */
+const MAX_ERROR_BODY = 1024 * 1024;
+
 export function parseCatalogError(body: string): CatalogError | null {
   const parsed = tryParse(body);
   const error = isRecord(parsed) ? parsed['error'] : null;
@@ -24,12 +27,20 @@ export function parseCatalogError(body: string): CatalogError | null {
   return { type, message: shorten(message) };
 }
 
-/** RFC 6749 section 5.2: `{"error": "invalid_scope", "error_description": …}`; null when it is something else. */
-export function parseOauthError(body: string): { readonly error: string; readonly description: string } | null {
+/**
+ * RFC 6749 section 5.2: `{"error": "invalid_scope", "error_description": …}`; null when it is something else. `secrets`
+ * are cut out before anything is shortened: the part of one before the cut would be left.
+ */
+export function parseOauthError(
+  body: string, secrets: readonly string[],
+): { readonly error: string; readonly description: string } | null {
   const parsed = tryParse(body);
   if (!isRecord(parsed) || typeof parsed['error'] !== 'string') return null;
   const description = parsed['error_description'];
-  return { error: shorten(parsed['error']), description: typeof description === 'string' ? shorten(description) : '' };
+  return {
+    error: shorten(redact(parsed['error'], secrets)),
+    description: typeof description === 'string' ? shorten(redact(description, secrets)) : '',
+  };
 }
 
 const MAX_QUOTE = 400;
@@ -39,9 +50,17 @@ export function shorten(text: string): string {
   return oneLine.length > MAX_QUOTE ? `${oneLine.slice(0, MAX_QUOTE)}…` : oneLine;
 }
 
-/** Cuts every non-empty secret out of text that came from outside. */
+/** Cuts every non-empty secret out of text that came from outside, as it stands and as a form or a URL encodes it. */
 export function redact(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '<redacted>')), text);
+  const forms = secrets.flatMap((secret) =>
+    [secret, encodeURIComponent(secret.toWellFormed()), new URLSearchParams({ s: secret }).toString().slice(2)]);
+  return forms.reduce((rest, form) => (form === '' ? rest : rest.replaceAll(form, '<redacted>')), text);
+}
+
+/** An answer that is not a success, without the secrets of the request it may echo. */
+export function withoutSecrets<R extends HttpResult>(result: R, secrets: readonly string[]): R {
+  if (result.kind === 'failure' || result.status < 300) return result;
+  return { ...result, body: redact(result.body.slice(0, MAX_ERROR_BODY), secrets) };
 }
 
 /** A network failure while talking to the catalog or its token endpoint. */

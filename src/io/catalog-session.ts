@@ -9,7 +9,7 @@ import type { CatalogConnection } from '../definition/definitions.ts';
 import { SinkError } from '../errors.ts';
 import type { Clock, Entropy } from '../sink/ports.ts';
 import { type CatalogConfig, parseCatalogConfig } from './catalog-config.ts';
-import { CAUSE, answerError, detailOf, parseCatalogError, resultError } from './catalog-errors.ts';
+import { CAUSE, answerError, detailOf, parseCatalogError, resultError, withoutSecrets } from './catalog-errors.ts';
 import type { HttpClient, HttpResponse, HttpResult } from './http.ts';
 import { createTokenSource } from './oauth.ts';
 import { READ_RETRIES, withRetries } from './retry.ts';
@@ -39,12 +39,14 @@ export interface CatalogDeps {
 export function createCatalogSession(connection: CatalogConnection, deps: CatalogDeps): CatalogSession {
   const baseUrl = `${connection.url.replace(/\/+$/, '')}/v1/`;
   const tokens = createTokenSource(connection, deps.http, deps.clock);
-  const transmit = (call: CatalogCall, token: string | null): Promise<HttpResult> => {
+  const clientSecret = connection.credential?.clientSecret.reveal() ?? '';
+  const transmit = async (call: CatalogCall, token: string | null): Promise<HttpResult> => {
     const headers: Record<string, string> = { ...call.headers };
     if (call.body !== null) headers['content-type'] = 'application/json';
     if (token !== null) headers['authorization'] = `Bearer ${token}`;
     if (connection.accessDelegation !== null) headers['x-iceberg-access-delegation'] = connection.accessDelegation;
-    return deps.http.send({ method: call.method, url: baseUrl + call.path, headers, body: call.body });
+    const request = { method: call.method, url: baseUrl + call.path, headers, body: call.body };
+    return withoutSecrets(await deps.http.send(request), [token ?? '', clientSecret]);
   };
 
   const send = async (call: CatalogCall): Promise<HttpResult> => {

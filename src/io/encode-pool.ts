@@ -318,8 +318,8 @@ async function splitGroup(group: RowGroup, parts: number): Promise<readonly (rea
 function ownBuffers(chunk: RowChunk): RowChunk {
   return {
     ...chunk,
-    bytes: ownBuffer(chunk.bytes), ends: ownBuffer(chunk.ends), times: ownBuffer(chunk.times),
-    diffs: ownBuffer(chunk.diffs), keyHashes: ownBuffer(chunk.keyHashes),
+    bytes: ownBuffer(chunk.bytes), starts: ownBuffer(chunk.starts), ends: ownBuffer(chunk.ends),
+    times: ownBuffer(chunk.times), diffs: ownBuffer(chunk.diffs), keyHashes: ownBuffer(chunk.keyHashes),
   };
 }
 
@@ -336,8 +336,8 @@ function ownBuffer<T extends BufferView<T>>(view: T): T {
 
 function transferList(chunks: readonly RowChunk[]): readonly ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>();
-  for (const { bytes, ends, times, diffs, keyHashes } of chunks) {
-    for (const view of [bytes, ends, times, diffs, keyHashes]) {
+  for (const { bytes, starts, ends, times, diffs, keyHashes } of chunks) {
+    for (const view of [bytes, starts, ends, times, diffs, keyHashes]) {
       if (view.buffer instanceof ArrayBuffer) buffers.add(view.buffer);
     }
   }

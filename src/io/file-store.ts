@@ -6,11 +6,13 @@
  * temporary file, and no reader ever sees half of one.
  */
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SinkError, type ErrorCode, invariant } from '../errors.ts';
 import type { ObjectStore, ObjectUpload, PutOutcome } from '../sink/ports.ts';
 import { parseLocation } from './location.ts';
+import { MAX_READ_BYTES, tooLarge } from './read-limit.ts';
 
 export function createFileStore(): ObjectStore {
   return {
@@ -24,7 +26,7 @@ export function createFileStore(): ObjectStore {
     },
     get: async (location) => {
       try {
-        return await readFile(pathOf(location));
+        return await readRegularFile(pathOf(location), `get ${location}`);
       } catch (thrown) {
         throw fileError(thrown, `get ${location}`);
       }
@@ -37,6 +39,29 @@ export function createFileStore(): ObjectStore {
       }
     },
   };
+}
+
+/**
+ * Files only, of the length they have when opened: a pipe would be waited for without end, a device read without end,
+ * and what the kernel makes up while it is read (`/proc`) has no length. NONBLOCK is for the opening of pipes.
+ */
+async function readRegularFile(path: string, action: string): Promise<Uint8Array> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    const facts = await file.stat();
+    if (!facts.isFile()) throw new SinkError('storage-forbidden', `${action}: it is not a file`, { cause: 'EINVAL' });
+    if (facts.size > MAX_READ_BYTES) throw tooLarge(action);
+    const bytes = new Uint8Array(facts.size);
+    let filled = 0;
+    while (filled < bytes.length) {
+      const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, filled);
+      if (bytesRead === 0) throw new SinkError('storage-unavailable', `${action}: it became shorter while it was read`);
+      filled += bytesRead;
+    }
+    return bytes;
+  } finally {
+    await file.close();
+  }
 }
 
 /** Parts are written at their places in the temporary file, so a repeated one changes nothing. */
@@ -166,7 +191,7 @@ function codeOf(thrown: unknown): string {
 }
 
 const FORBIDDEN: ReadonlySet<string> = new Set([
-  'EACCES', 'EPERM', 'EEXIST', 'EROFS', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL',
+  'EACCES', 'EPERM', 'EEXIST', 'EROFS', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL', 'ENXIO',
 ]);
 
 function fileError(thrown: unknown, action: string): SinkError {

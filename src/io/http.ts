@@ -157,10 +157,13 @@ export function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : 'an invalid URL';
 }
 
-/** Retry-After (RFC 9110, 10.2.3): whole seconds or an HTTP date. */
+/** A server that asks for years would stop the sink for good. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/** Retry-After (RFC 9110, 10.2.3): whole seconds or an HTTP date; an hour at most. */
 export function parseRetryAfter(value: string | null, nowMs: number): number | null {
   if (value === null) return null;
-  if (/^\s*\d{1,9}\s*$/.test(value)) return Number(value) * 1000;
+  if (/^\s*\d{1,9}\s*$/.test(value)) return Math.min(Number(value) * 1000, MAX_RETRY_AFTER_MS);
   const at = Date.parse(value);
-  return Number.isNaN(at) ? null : Math.max(at - nowMs, 0);
+  return Number.isNaN(at) ? null : Math.min(Math.max(at - nowMs, 0), MAX_RETRY_AFTER_MS);
 }

@@ -7,12 +7,17 @@
  */
 import { SinkError } from '../errors.ts';
 
+/** Paths end at 4,096 bytes, S3 keys at 1,024. */
+const MAX_LOCATION_LENGTH = 8192;
+
 export type Location =
   | { readonly kind: 's3'; readonly bucket: string; readonly key: string }
   | { readonly kind: 'file'; readonly path: string };
 
 /** Rejects with table-location-unsupported for every scheme that can't be written. */
 export function parseLocation(location: string): Location {
+  if (location.length > MAX_LOCATION_LENGTH) throw unsupported(location, 'it is too long');
+  if (/\p{Cc}/u.test(location)) throw unsupported(location, 'it holds control characters');
   const match = /^([A-Za-z][A-Za-z0-9+.-]*):(.*)$/s.exec(location);
   if (match === null) {
     if (location.startsWith('/')) return { kind: 'file', path: location };
@@ -43,7 +48,13 @@ function parseFile(location: string, rest: string): Location {
 }
 
 function unsupported(location: string, why: string): SinkError {
-  return new SinkError('table-location-unsupported', `location '${location}' can't be used: ${why}`);
+  return new SinkError('table-location-unsupported', `location '${shown(location)}' can't be used: ${why}`);
+}
+
+/** For messages: a location comes from the catalog and may be of any length. */
+export function shown(location: string): string {
+  const oneLine = location.slice(0, 500).replaceAll(/\p{Cc}/gu, '\ufffd');
+  return location.length > 500 ? `${oneLine}…` : oneLine;
 }
 
 export function withoutTrailingSlashes(location: string): string {

@@ -8,7 +8,7 @@
 import { SinkError } from '../errors.ts';
 import type { CatalogConnection } from '../definition/definitions.ts';
 import type { Clock } from '../sink/ports.ts';
-import { CAUSE, detailOf, failureError, isRecord, parseOauthError, redact, shorten } from './catalog-errors.ts';
+import { CAUSE, detailOf, failureError, isRecord, parseOauthError, shorten } from './catalog-errors.ts';
 import type { HttpClient, HttpResponse } from './http.ts';
 import { singleFlight } from './single-flight.ts';
 
@@ -88,16 +88,21 @@ function readToken(response: HttpResponse, startedMs: number): MintedToken {
   // A token with a line break would end the Authorization header; fetch would refuse with the token in its message.
   const usable = typeof value === 'string' && /^[\u0021-\u007e]+$/.test(value);
   if (!usable) throw unreadable('the answer has no access_token');
-  const expiresIn = isRecord(parsed) ? Number(parsed['expires_in'] ?? Number.NaN) : Number.NaN;
+  const expiresIn = isRecord(parsed) ? secondsOf(parsed['expires_in']) : Number.NaN;
   const lifeMs = expiresIn > 0 ? expiresIn * 1000 : UNSTATED_LIFE_MS;
   // A short life is used up to its half, so that tokens of a few seconds still work.
   const refreshAtMs = startedMs + Math.max(lifeMs / 2, lifeMs - REFRESH_AHEAD_MS);
   return { value, refreshAtMs, expiresAtMs: startedMs + lifeMs };
 }
 
+/** A number, or one as text, as some servers send it. */
+function secondsOf(value: unknown): number {
+  return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
+}
+
 function tokenError(response: HttpResponse, connection: CatalogConnection, secret: string): SinkError {
-  const oauth = parseOauthError(response.body);
-  const said = oauth === null ? '' : `: ${redact(shorten(`${oauth.error} ${oauth.description}`), [secret])}`;
+  const oauth = parseOauthError(response.body, [secret]);
+  const said = oauth === null ? '' : `: ${shorten(`${oauth.error} ${oauth.description}`)}`;
   const where = `(HTTP ${response.status}${said})`;
   const make = (code: SinkError['code'], cause: string): SinkError =>
     new SinkError(code, `request an OAuth2 token: ${cause} ${where}`, detailOf(response, cause));

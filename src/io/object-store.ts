@@ -8,13 +8,14 @@
 import { SinkError } from '../errors.ts';
 import type { TableMetadata } from '../iceberg/metadata.ts';
 import type { ObjectStore } from '../sink/ports.ts';
-import { isInside, parseLocation, withoutTrailingSlashes } from './location.ts';
+import { isInside, parseLocation, shown, withoutTrailingSlashes } from './location.ts';
 
 export interface ObjectStoreOptions {
   /** Where this table may write: its location and its write paths, see `writePrefixes`. */
   readonly prefixes: readonly string[];
   readonly s3: ObjectStore;
-  readonly file: ObjectStore;
+  /** null: the catalog is on another machine, and has no say over the files of this one. */
+  readonly file: ObjectStore | null;
 }
 
 export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
@@ -22,7 +23,9 @@ export function createObjectStore(options: ObjectStoreOptions): ObjectStore {
   const storeFor = (location: string): ObjectStore => {
     const { kind } = parseLocation(location);
     if (!kinds.has(kind)) throw outside(location, 'it is in another storage than the table');
-    return kind === 's3' ? options.s3 : options.file;
+    if (kind === 's3') return options.s3;
+    if (options.file === null) throw outside(location, 'a catalog on another machine may not name files of this one');
+    return options.file;
   };
   const storeInside = (location: string): ObjectStore => {
     const inside = options.prefixes.some((prefix) => isInside(location, prefix));
@@ -49,5 +52,5 @@ export function writePrefixes(metadata: TableMetadata): readonly string[] {
 }
 
 function outside(location: string, why: string): SinkError {
-  return new SinkError('table-location-unsupported', `location '${location}' is refused: ${why}`);
+  return new SinkError('table-location-unsupported', `location '${shown(location)}' is refused: ${why}`);
 }

@@ -40,7 +40,7 @@ export function createRestCatalog(connection: CatalogConnection, deps: CatalogDe
     let storage = storages.get(key);
     if (storage === undefined) {
       storage = createTableStorage({
-        session, deps, table, delegated: connection.accessDelegation !== null,
+        session, deps, table, delegated: connection.accessDelegation !== null, localFiles: isThisMachine(connection.url),
         load: () => loadTable(session, deps, table),
       });
       storages.set(key, storage);
@@ -70,6 +70,15 @@ export function createRestCatalog(connection: CatalogConnection, deps: CatalogDe
   };
 }
 
+/**
+ * By the address in the definition, not by what it resolves to. A catalog elsewhere that gives `file:` locations has the
+ * disk of its own machine in mind, or a mind to write to ours.
+ */
+export function isThisMachine(url: string): boolean {
+  const host = URL.canParse(url) ? new URL(url).hostname : '';
+  return host === 'localhost' || host.endsWith('.localhost') || /^127(?:\.\d{1,3}){3}$/.test(host) || host === '[::1]';
+}
+
 function tableKey(table: TableIdentifier): string {
   return JSON.stringify([table.namespace, table.name]);
 }
@@ -83,8 +92,11 @@ async function listNamespaces(session: CatalogSession, deps: CatalogDeps): Promi
     const query: string = pageToken === null ? '' : `?pageToken=${encodeURIComponent(pageToken)}`;
     const response = await readWithRetries(session, deps, `${config.prefix}namespaces${query}`, 'list namespaces');
     const page = parseNamespaces(response);
-    namespaces.push(...page.namespaces);
+    for (const namespace of page.namespaces) namespaces.push(namespace);
     pageToken = page.nextPageToken;
+    if (seen.size >= MAX_PAGES || namespaces.length > MAX_NAMESPACES) {
+      throw new SinkError('catalog-protocol', 'list namespaces: the list has no end');
+    }
     // A server that repeats a token would be asked for ever.
     if (pageToken !== null && seen.has(pageToken)) {
       throw new SinkError('catalog-protocol', 'list namespaces: the pages go in a circle');
@@ -94,14 +106,25 @@ async function listNamespaces(session: CatalogSession, deps: CatalogDeps): Promi
   return namespaces;
 }
 
-function parseNamespaces(response: HttpResponse): { namespaces: string[][]; nextPageToken: string | null } {
+/** Far beyond any catalog; a server that makes up a new token each time would be asked for ever. */
+const MAX_PAGES = 10_000;
+const MAX_NAMESPACES = 1_000_000;
+
+function parseNamespaces(
+  response: HttpResponse,
+): { namespaces: readonly string[][]; nextPageToken: string | null } {
   const answer = jsonObjectOf(response.body);
   const list = answer?.['namespaces'];
-  if (answer === null || !Array.isArray(list)) {
-    throw new SinkError('catalog-protocol', 'list namespaces: the answer is not the one of the REST specification');
-  }
-  const namespaces = (list as readonly unknown[])
-    .map((entry) => (Array.isArray(entry) ? entry.map(String) : [String(entry)]));
+  const wrong = (): SinkError =>
+    new SinkError('catalog-protocol', 'list namespaces: the answer is not the one of the REST specification');
+  if (answer === null || !Array.isArray(list)) throw wrong();
+  const namespaces = (list as readonly unknown[]).map((entry) => {
+    const levels: readonly unknown[] = Array.isArray(entry) ? entry : [entry];
+    return levels.map((level) => {
+      if (typeof level !== 'string') throw wrong();
+      return level;
+    });
+  });
   const token = answer['next-page-token'];
   return { namespaces, nextPageToken: typeof token === 'string' && token !== '' ? token : null };
 }

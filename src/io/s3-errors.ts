@@ -3,7 +3,7 @@
  * The names are those of AWS and of S3-compatible servers as they were observed.
  */
 import { SinkError } from '../errors.ts';
-import { CAUSE, isRecord, shorten } from './catalog-errors.ts';
+import { CAUSE, isRecord, redact, shorten } from './catalog-errors.ts';
 
 /**
  * - exists: the condition "if none exists" was not met.
@@ -36,12 +36,14 @@ const TRANSIENT: ReadonlySet<string> = new Set([
   'ConditionalRequestConflict',
 ]);
 
-export function classifyS3(thrown: unknown, action: string): S3Failure {
+/** `secrets` are cut out of what the server says. */
+export function classifyS3(thrown: unknown, action: string, secrets: readonly string[] = []): S3Failure {
   if (thrown instanceof SinkError) return { meaning: 'definite', error: thrown };
-  const { name, message, status, code } = partsOf(thrown);
+  const { message, status, code, ...parts } = partsOf(thrown);
+  const name = shorten(redact(parts.name, secrets));
   const make = (error: SinkError['code'], why: string): SinkError => new SinkError(
     error,
-    `${action}: ${why}${name}${status === null ? '' : ` (HTTP ${status})`}: ${shorten(message)}`,
+    `${action}: ${why}${name}${status === null ? '' : ` (HTTP ${status})`}: ${shorten(redact(message, secrets))}`,
     { cause: name, ...(status === null ? {} : { status: String(status) }) },
   );
   if (status === null) {

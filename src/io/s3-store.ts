@@ -5,11 +5,13 @@
  * Why repeating a put is safe: the name is ours alone, the store takes an object whole or not at all, and the content
  * of a name never differs. So a repeated put that finds the name taken has found its own earlier transmission.
  */
+import type { Readable } from 'node:stream';
 import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import PQueue from 'p-queue';
 import { SinkError, invariant } from '../errors.ts';
 import type { Clock, Entropy, ObjectStore, ObjectUpload, PutOutcome } from '../sink/ports.ts';
 import { parseLocation } from './location.ts';
+import { MAX_READ_BYTES, READ_TIMEOUT_MS, tooLarge } from './read-limit.ts';
 import { type RetryPolicy, withRetries } from './retry.ts';
 import { createS3Clients } from './s3-client.ts';
 import { type S3Failure, classifyS3 } from './s3-errors.ts';
@@ -75,17 +77,8 @@ export function createS3Store(options: S3StoreOptions): S3Store {
     },
     get: async (location) => {
       const target = targetOf(location);
-      return orThrow(await run(location, `get ${location}`, async (client) => {
-        const answer = await client.send(new GetObjectCommand(target));
-        if (answer.Body === undefined) return new Uint8Array();
-        const bytes = await answer.Body.transformToByteArray();
-        // A connection that ends early may look like the end of the object.
-        if (answer.ContentLength !== undefined && answer.ContentLength !== bytes.length) {
-          const arrived = `${bytes.length} of ${answer.ContentLength} bytes arrived`;
-          throw new SinkError('storage-unavailable', `get ${location}: ${arrived}`);
-        }
-        return bytes;
-      }));
+      return orThrow(await run(location, `get ${location}`, (client) =>
+        readObject(client, target, `get ${location}`, options.clock)));
     },
     delete: async (location) => {
       const target = targetOf(location);
@@ -97,6 +90,40 @@ export function createS3Store(options: S3StoreOptions): S3Store {
   };
 }
 
+/** The whole object, never more of it than the limit in memory, nor longer than the deadline. */
+async function readObject(client: S3Client, target: Target, action: string, clock: Clock): Promise<Uint8Array> {
+  const abort = new AbortController();
+  let body: Readable | null = null;
+  const late = (): SinkError => new SinkError('storage-unavailable', `${action}: no end of the object in ${READ_TIMEOUT_MS} ms`);
+  const cancel = clock.after(READ_TIMEOUT_MS, () => {
+    abort.abort();
+    body?.destroy(late());
+  });
+  try {
+    const answer = await client.send(new GetObjectCommand(target), { abortSignal: abort.signal });
+    if (answer.Body === undefined) return new Uint8Array();
+    // In Node the SDK hands on the answer of the HTTP module as it is.
+    body = answer.Body as Readable;
+    const expected = answer.ContentLength;
+    if (expected !== undefined && expected > MAX_READ_BYTES) throw tooLarge(action);
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      length += chunk.length;
+      if (length > MAX_READ_BYTES) throw tooLarge(action);
+      chunks.push(chunk);
+    }
+    // A connection that ends early may look like the end of the object.
+    if (expected !== undefined && expected !== length) {
+      throw new SinkError('storage-unavailable', `${action}: ${length} of ${expected} bytes arrived`);
+    }
+    return Buffer.concat(chunks, length);
+  } finally {
+    cancel();
+    body?.destroy();
+  }
+}
+
 function createRun(options: S3StoreOptions, clientFor: (access: S3Access) => S3Client): Run {
   const { keys, clock, entropy } = options;
   return async (location, action, request) => {
@@ -106,7 +133,7 @@ function createRun(options: S3StoreOptions, clientFor: (access: S3Access) => S3C
       try {
         return await request(clientFor(access));
       } catch (thrown) {
-        const failure = classifyS3(thrown, action);
+        const failure = classifyS3(thrown, action, secretsOf(access));
         if (!renewed && wantsNewKeys(failure, access, clock.nowMs())) {
           access = await keys.renew(location, access);
           renewed = true;
@@ -123,6 +150,11 @@ function createRun(options: S3StoreOptions, clientFor: (access: S3Access) => S3C
       throw thrown;
     }
   };
+}
+
+/** A server may echo what it was sent, in its message too. */
+function secretsOf(access: S3Access): readonly string[] {
+  return [access.secretAccessKey.reveal(), access.sessionToken?.reveal() ?? ''];
 }
 
 /** Carries a failure that repeating won't change past the retries, which stop at all that isn't a SinkError. */

@@ -73,7 +73,8 @@ function encodeChunk(chunk: RowChunk): readonly Uint8Array[] {
   header.setBigUint64(16, chunk.maxTime, true);
   return [
     bytesOf(header), bytesOf(chunk.times.subarray(0, chunk.rowCount)), bytesOf(chunk.diffs.subarray(0, chunk.rowCount)),
-    bytesOf(chunk.ends.subarray(0, chunk.rowCount)), bytesOf(chunk.keyHashes.subarray(0, chunk.rowCount)), chunk.bytes,
+    bytesOf(chunk.starts.subarray(0, chunk.rowCount)), bytesOf(chunk.ends.subarray(0, chunk.rowCount)),
+    bytesOf(chunk.keyHashes.subarray(0, chunk.rowCount)), chunk.bytes,
   ];
 }
 
@@ -102,6 +103,7 @@ async function* readChunks(handle: FileHandle | null): AsyncIterable<RowChunk> {
       maxTime: header.getBigUint64(16, true),
       times: new BigUint64Array((await read(rowCount * 8)).buffer),
       diffs: new BigInt64Array((await read(rowCount * 8)).buffer),
+      starts: new Uint32Array((await read(rowCount * 4)).buffer),
       ends: new Uint32Array((await read(rowCount * 4)).buffer),
       keyHashes: new Uint32Array((await read(rowCount * 4)).buffer),
       bytes: await read(byteCount),

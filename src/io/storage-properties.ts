@@ -8,7 +8,7 @@
 import { Secret } from '../definition/secret.ts';
 import { SinkError } from '../errors.ts';
 import { CAUSE } from './catalog-errors.ts';
-import { isInside } from './location.ts';
+import { isInside, shown } from './location.ts';
 
 export interface StorageCredential {
   readonly prefix: string;
@@ -81,9 +81,10 @@ export function s3AccessFor(
     throw missingKeys(location, delegated, accessKeyId, secretAccessKey);
   }
   const sessionToken = properties['s3.session-token'];
+  for (const key of [accessKeyId, secretAccessKey, sessionToken ?? '']) checkKey(key);
   return {
-    endpoint: properties['s3.endpoint'] ?? null,
-    region: properties['s3.region'] ?? properties['client.region'] ?? 'us-east-1',
+    endpoint: checkedEndpoint(properties['s3.endpoint'] ?? null),
+    region: checkedRegion(properties['s3.region'] ?? properties['client.region'] ?? 'us-east-1'),
     pathStyle: properties['s3.path-style-access']?.toLowerCase() === 'true',
     accessKeyId,
     secretAccessKey: new Secret(secretAccessKey),
@@ -92,11 +93,35 @@ export function s3AccessFor(
   };
 }
 
+/** Keys go into headers, where a line break would begin another one. */
+function checkKey(key: string): void {
+  if (!/^[\u0021-\u007e]*$/.test(key)) throw wrong('a storage key holds characters that no key has');
+}
+
+/** A part of the host name of AWS: a slash in it would make another host of it. */
+function checkedRegion(region: string): string {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(region)) throw wrong('s3.region is not the name of a region');
+  return region;
+}
+
+function checkedEndpoint(endpoint: string | null): string | null {
+  if (endpoint === null) return null;
+  const url = URL.parse(endpoint);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+    throw wrong('s3.endpoint is not the URL of an HTTP server');
+  }
+  return endpoint;
+}
+
+function wrong(what: string): SinkError {
+  return new SinkError('catalog-protocol', `storage properties of the catalog: ${what}`);
+}
+
 function missingKeys(
   location: string, delegated: boolean, id: string | undefined, secret: string | undefined,
 ): SinkError {
   const make = (cause: string): SinkError =>
-    new SinkError('storage-credentials-missing', `${cause} Location: '${location}'`, { cause });
+    new SinkError('storage-credentials-missing', `${cause} Location: '${shown(location)}'`, { cause });
   if (id !== undefined) return make('The storage credentials are missing s3.secret-access-key.');
   if (secret !== undefined) return make('The storage credentials are missing s3.access-key-id.');
   if (!delegated) return make(CAUSE.credentialsMissing);

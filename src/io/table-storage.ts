@@ -28,6 +28,8 @@ export interface TableStorageOptions {
   readonly deps: CatalogDeps;
   readonly table: TableIdentifier;
   readonly delegated: boolean;
+  /** The catalog runs on this machine, so it may name local files. */
+  readonly localFiles: boolean;
   /** null when the table is gone. */
   readonly load: () => Promise<TableResponse | null>;
 }
@@ -49,7 +51,7 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
     fetch: createFetch(options, load),
   });
   const s3 = createS3Store({ keys: credentials, clock: options.deps.clock, entropy: options.deps.entropy });
-  const file = createFileStore();
+  const file = options.localFiles ? createFileStore() : null;
   // The prefixes follow the newest metadata seen, since write paths are properties that may be changed.
   const current = async (): Promise<ObjectStore> =>
     createObjectStore({ prefixes: writePrefixes(metadata ?? (await loadAndOffer(load, credentials))), s3, file });
