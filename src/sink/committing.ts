@@ -14,7 +14,7 @@ import { formatSpan } from '../time/span.ts';
 import type { Effect, StepInputs } from './effects.ts';
 import { type Step, end, fail, stay, tableGone } from './ending.ts';
 import type { CommitOutcome, LoadOutcome } from './ports.ts';
-import type { Committing, SinkState } from './state.ts';
+import { type Committing, type SinkState, highest } from './state.ts';
 
 /**
  * What was seen of the table may be out of date by the time it is built upon, in two ways that look final and are not.
@@ -25,24 +25,37 @@ import type { Committing, SinkState } from './state.ts';
 const STALE_MAX = 3;
 const STALE_CODES: ReadonlySet<ErrorCode> = new Set(['commit-refused', 'storage-object-missing']);
 
+/**
+ * A catalog behind a cache or a read replica may answer with the table as it was. That looks like a rollback and is none: the
+ * last sequence number of a table only grows, and a rollback leaves it where it is (spec, "Sequence Numbers"). So a refusal
+ * that rests on an older table than the one seen before is looked into again, for about a minute of back-off in all. A table
+ * that stays old was restored from elsewhere, and then the refusal holds.
+ */
+const OUTDATED_MAX = 11;
+
 /** Moves the waiting batch up; the caller has made sure that there is one and that no other is on its way. */
 export function beginCommit(state: SinkState): Step {
   invariant(state.committing === null && state.ready !== null, 'one commit at a time, of a batch that is written');
-  const committing: Committing = { written: state.ready, attempt: 1, staleTries: 0, step: 'loading', base: null };
+  const committing: Committing = {
+    written: state.ready, attempt: 1, staleTries: 0, outdatedLoads: 0, sentSequence: null, step: 'loading', base: null,
+  };
   return stay({ ...state, ready: null, committing }, { kind: 'load-table', epoch: state.epoch, purpose: 'commit' });
 }
 
-export function onTableForCommit(state: SinkState, outcome: LoadOutcome, inputs: StepInputs): Step {
-  const committing = expectStep(state, 'loading');
+export function onTableForCommit(before: SinkState, outcome: LoadOutcome, inputs: StepInputs): Step {
+  const committing = expectStep(before, 'loading');
   if (outcome.kind === 'missing') {
-    return fail(state, tableGone(state), inputs);
+    return fail(before, tableGone(before), inputs);
   }
   const { metadata } = outcome.table;
-  invariant(state.facts !== null, 'a commit needs the facts of the table it was written for');
+  invariant(before.facts !== null, 'a commit needs the facts of the table it was written for');
+  const isOutdated = metadata.tableUuid === before.facts.tableUuid && metadata.lastSequenceNumber < before.newestSequence;
+  const state = { ...before, facts: before.facts, newestSequence: highest(before.newestSequence, metadata.lastSequenceNumber) };
   const { batch } = committing.written;
   const decision = decideCommit(metadata, state.facts, state.settings.identity, batch);
   switch (decision.kind) {
     case 'stop':
+      if (isOutdated && committing.outdatedLoads < OUTDATED_MAX) return againAsOutdated(state, committing, inputs, metadata, decision.error);
       return fail(state, decision.error, inputs);
     case 'already-committed':
       return committed(state, committing, inputs, 'found');
@@ -79,7 +92,7 @@ export function onListWritten(state: SinkState, attempt: number, snapshot: Snaps
   invariant(committing.attempt === attempt && committing.base !== null, 'a manifest list of another attempt');
   const { head, metadata } = committing.base;
   return stay(
-    { ...state, committing: { ...committing, step: 'posting', base: null } },
+    { ...state, committing: { ...committing, step: 'posting', base: null, sentSequence: snapshot.sequenceNumber } },
     { kind: 'post', epoch: state.epoch, attempt, tableUuid: metadata.tableUuid, head, snapshot },
   );
 }
@@ -127,6 +140,14 @@ function againAsStale(state: SinkState, committing: Committing, inputs: StepInpu
   return again(state, counted, inputs, error.code, error.message, 0);
 }
 
+function againAsOutdated(
+  state: SinkState, committing: Committing, inputs: StepInputs, { lastSequenceNumber }: TableMetadata, error: SinkError,
+): Step {
+  const seen = `the catalog answered with the table as of sequence number ${lastSequenceNumber}, and ${state.newestSequence} has been seen`;
+  const counted = { ...committing, outdatedLoads: committing.outdatedLoads + 1 };
+  return again(state, counted, inputs, 'outdated-answer', `${seen}; it would mean: ${error.message}`, 0);
+}
+
 function again(state: SinkState, committing: Committing, inputs: StepInputs, cause: string, message: string, retryAfterMs: number): Step {
   if (state.phase === 'stopping') return end(state, 'stopped', null);
   const delayMs = backoffMs(COMMIT_BACKOFF, committing.attempt, inputs.fraction, retryAfterMs);
@@ -157,6 +178,7 @@ function committed(state: SinkState, committing: Committing, inputs: StepInputs,
     ...state,
     committing: null,
     committed: batch.span.upper,
+    newestSequence: how === 'answered' ? highest(state.newestSequence, committing.sentSequence ?? 0n) : state.newestSequence,
     lastCommitMs: inputs.nowMs,
     failures: 0,
     lastError: state.phase === 'draining' ? state.lastError : null,

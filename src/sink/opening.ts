@@ -12,7 +12,7 @@ import { checkRelation } from './check-relation.ts';
 import type { StepInputs } from './effects.ts';
 import { type Step, end, fail, halt, stay, tableGone } from './ending.ts';
 import type { CreateOutcome, LoadOutcome } from './ports.ts';
-import type { SinkState } from './state.ts';
+import { type SinkState, highest } from './state.ts';
 import { planExisting, planNew } from './table-planning.ts';
 
 export function beginOpening(state: SinkState): Step {
@@ -56,7 +56,8 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
   if (plan instanceof SinkError) return halt(state, plan);
   const resume = decideResume(metadata, settings.identity);
   if (resume.kind === 'stop') return fail(state, resume.error, inputs);
-  const opened: SinkState = { ...state, phase: 'running', plan, facts };
+  const newestSequence = highest(state.newestSequence, metadata.lastSequenceNumber);
+  const opened: SinkState = { ...state, phase: 'running', plan, facts, newestSequence };
   if (resume.kind === 'fresh') {
     const stream = settings.snapshot && state.streamSnapshot ? { ordinal: 0, snapshotId: inputs.snapshotId } : null;
     return stay(

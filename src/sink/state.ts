@@ -28,6 +28,10 @@ export interface Committing {
   readonly attempt: number;
   /** How often in all it failed in a way that an outdated view of the table explains. */
   readonly staleTries: number;
+  /** How often in all a load brought the table as it had been, older than what was seen of it before. */
+  readonly outdatedLoads: number;
+  /** Sequence number of the snapshot that was posted; null before the first post. */
+  readonly sentSequence: bigint | null;
   readonly step: 'loading' | 'listing' | 'posting' | 'waiting';
   readonly base: CommitBase | null;
 }
@@ -45,6 +49,8 @@ export interface SinkState {
   readonly facts: TableFacts | null;
   /** The table's frontier as far as this sink knows; null while nothing is committed. */
   readonly committed: Frontier | null;
+  /** The highest last sequence number of the table that this sink has seen, or has made itself. */
+  readonly newestSequence: bigint;
   /** Upper of the newest batch made, committed or still in the pipeline. */
   readonly lower: Frontier | null;
   readonly asOf: Timestamp | null;
@@ -77,6 +83,7 @@ export function initialState(settings: SinkSettings): SinkState {
     plan: null,
     facts: null,
     committed: null,
+    newestSequence: 0n,
     lastCommitMs: null,
     lastError: null,
     ...clearedEpoch(),
@@ -100,4 +107,8 @@ export function clearedEpoch(): Pick<SinkState, 'lower' | 'asOf' | 'observed' | 
     heartbeatTimerSet: false,
     sourceClosed: false,
   };
+}
+
+export function highest(left: bigint, right: bigint): bigint {
+  return left > right ? left : right;
 }

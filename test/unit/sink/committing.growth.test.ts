@@ -13,7 +13,10 @@ describe('GIVEN a table that keeps more and more snapshots', () => {
     const batch = { ordinal: 0, snapshotId: 99_999n, span: { lower: [10n] as const, upper: [20n] as const } };
     const state = {
       ...initialState(settings()), phase: 'running' as const, facts: tableFacts(metadata),
-      committing: { written: { batch, manifests: [], added: NOTHING_ADDED }, attempt: 1, step: 'loading' as const, base: null, staleTries: 0 },
+      committing: {
+        written: { batch, manifests: [], added: NOTHING_ADDED }, attempt: 1, step: 'loading' as const, base: null, staleTries: 0,
+        outdatedLoads: 0, sentSequence: null,
+      },
     };
     const { effects } = onTableForCommit(state, { kind: 'loaded', table: { metadata, metadataLocation: null } }, { nowMs: 1, fraction: 0, snapshotId: 1n });
     expect(effects.filter((effect) => effect.kind === 'note' && effect.event === 'metadata-growing')).toHaveLength(warnings);

@@ -1,6 +1,6 @@
 /**
  * What looks final and is not: failures that an outdated view of the table explains, and one that nobody told. All of
- * them were found by the simulator.
+ * them were found by the simulator, and the stale answers by the crash tests.
  */
 import { describe, expect, test } from 'vitest';
 import { SinkError } from '../../../src/errors.ts';
@@ -98,5 +98,41 @@ describe('GIVEN a manifest list of the head that is gone from storage', () => {
     const { world, end } = await restartedWithoutList();
     await world.clock.advance(10_000);
     expect(await end).toMatchObject({ reason: 'halted', error: { code: 'storage-object-missing' } });
+  });
+});
+
+describe('GIVEN a catalog that answers a load with the table as it was before our last commit', () => {
+  async function startedWithStaleLoads(count: number): Promise<Awaited<ReturnType<typeof started>>> {
+    const setting = await started();
+    const { world } = setting;
+    const old = world.catalog.table();
+    world.source.rows(insert('3\tc', 1_500n));
+    world.source.progress(3_000n);
+    await settled();
+    const load = world.catalog.loadTable.bind(world.catalog);
+    let left = count;
+    world.catalog.loadTable = async () => {
+      left -= 1;
+      return left >= 0 ? { kind: 'loaded', table: old } : load();
+    };
+    world.source.rows(insert('4\td', 3_500n));
+    world.source.progress(5_000n);
+    await settled();
+    return setting;
+  }
+
+  test('WHEN it catches up THEN the sink takes it for no rollback and goes on', async () => {
+    const { world, sink } = await startedWithStaleLoads(3);
+    expect(sink.state()).toMatchObject({ phase: 'running', lastError: null });
+    expect(world.log.at(-1)).toMatchObject({ event: 'commit-retry', fields: { cause: 'outdated-answer' } });
+    await world.clock.advance(5_000);
+    expect(sink.state().committed).toEqual([5_000n]);
+    expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc', '4\td']);
+  });
+
+  test('WHEN it stays so THEN the sink halts as behind, for the table was restored from elsewhere', async () => {
+    const { world, sink } = await startedWithStaleLoads(1_000);
+    await world.clock.advance(120_000);
+    expect(await sink.done).toMatchObject({ reason: 'halted', error: { code: 'frontier-behind' } });
   });
 });
