@@ -7,6 +7,7 @@
  */
 import type { FileMetrics } from '../iceberg/data-file.ts';
 import { encodeSingleValue } from '../iceberg/single-value.ts';
+import { incrementBytes, incrementString } from '../iceberg/truncate.ts';
 import type { PrimitiveType } from '../iceberg/types.ts';
 import type { BoundValue, LeafColumn } from './columns/column.ts';
 
@@ -58,30 +59,4 @@ function codePointsEnd(text: Uint8Array): number {
     if (!continuation && seen++ === BOUND_LENGTH) return at;
   }
   return text.length;
-}
-
-/**
- * The smallest text above everything that starts with `prefix`: its last code point that can grow grows by one,
- * what follows is dropped. Surrogates are no characters and are skipped. Null when nothing can grow.
- */
-export function incrementString(prefix: Uint8Array): Uint8Array | null {
-  const points = Array.from(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(prefix), (character) =>
-    character.codePointAt(0) ?? 0);
-  for (let last = points.length - 1; last >= 0; last--) {
-    const point = points[last] ?? 0;
-    if (point === 0x10_ffff) continue;
-    const next = point === 0xd7ff ? 0xe000 : point + 1;
-    return new TextEncoder().encode(String.fromCodePoint(...points.slice(0, last), next));
-  }
-  return null;
-}
-
-/** As for text, with bytes. */
-export function incrementBytes(prefix: Uint8Array): Uint8Array | null {
-  let last = prefix.length - 1;
-  while (last >= 0 && prefix[last] === 0xff) last -= 1;
-  if (last < 0) return null;
-  const grown = prefix.slice(0, last + 1);
-  grown[last] = (grown[last] ?? 0) + 1;
-  return grown;
 }

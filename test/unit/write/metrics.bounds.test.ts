@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { FileMetrics } from '../../../src/iceberg/data-file.ts';
-import { incrementBytes, incrementString } from '../../../src/write/metrics.ts';
+import { incrementBytes, incrementString } from '../../../src/iceberg/truncate.ts';
 import { chunkOf, column, planOf, writeSpan } from '../../e2e/write/rows.ts';
 
 async function metricsOf(type: string, values: readonly string[], uuidMapping: 'fixed' | 'uuid' = 'fixed'): Promise<FileMetrics> {

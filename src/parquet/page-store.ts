@@ -1,0 +1,37 @@
+/**
+ * The encoded pages of the row group being filled, of all columns, in the order in which they came. One buffer for
+ * the whole file: it grows in place (a resizable buffer reserves addresses, not memory) and is reused by the next row
+ * group, so the memory of a file is that of one row group of compressed bytes.
+ */
+import { invariant } from '../errors.ts';
+
+/** Addresses reserved; what a row group holds is far less, save for single values of hundreds of megabytes. */
+const STORE_BYTES_MAX = 4 * 1024 ** 3;
+const GROWTH_BYTES = 1024 * 1024;
+
+export class PageStore {
+  length = 0;
+  readonly #buffer = new ArrayBuffer(0, { maxByteLength: STORE_BYTES_MAX });
+
+  /** Returns where the bytes lie. */
+  append(bytes: Uint8Array): number {
+    const start = this.length;
+    const end = start + bytes.length;
+    invariant(end <= STORE_BYTES_MAX, 'a row group stays below 4 GiB');
+    if (end > this.#buffer.byteLength) {
+      this.#buffer.resize(Math.min(STORE_BYTES_MAX, Math.ceil(end / GROWTH_BYTES) * GROWTH_BYTES));
+    }
+    new Uint8Array(this.#buffer, start, bytes.length).set(bytes);
+    this.length = end;
+    return start;
+  }
+
+  /** A view, good until `clear`. */
+  read(start: number, length: number): Uint8Array {
+    return new Uint8Array(this.#buffer, start, length);
+  }
+
+  clear(): void {
+    this.length = 0;
+  }
+}

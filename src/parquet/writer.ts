@@ -1,0 +1,151 @@
+/**
+ * A Parquet file as a stream: Arrow batches of an Iceberg schema in, the file's bytes out, part by part, each as soon
+ * as it can't change. A part is a column chunk (or the footer) in a buffer of its own: who gets it owns it and may
+ * transfer it. Nothing of what went out is kept but the metadata for the footer.
+ *
+ * Parts must be written one behind the other, in the order in which they come.
+ */
+import type { Data } from 'apache-arrow';
+
+import { invariant } from '../errors.ts';
+import type { Schema } from '../iceberg/types.ts';
+import { ByteWriter } from './byte-writer.ts';
+import { ColumnWriter, type Scratch } from './column-writer.ts';
+import { type Codec, compressors } from './compression.ts';
+import {
+  type IndexedChunk, type ParquetFooter, type Placement, type PlacedChunk, type RowGroup, writeFileMetadata,
+} from './footer.ts';
+import { shred } from './levels.ts';
+import { writeColumnIndex, writeOffsetIndex } from './page-index.ts';
+import { PageStore } from './page-store.ts';
+import { parquetColumns, parquetTree } from './schema.ts';
+import { presentValues } from './values.ts';
+
+export interface ParquetFileOptions {
+  readonly schema: Schema;
+  readonly codec: Codec;
+  /** Of zstd and gzip. */
+  readonly level: number;
+  /** A row group ends with the batch that takes it past either of these. */
+  readonly rowGroupBytes?: number;
+  readonly rowGroupRows?: number;
+}
+
+export interface ParquetFile {
+  /** Encodes all of the batch before it returns: its buffers may be reused. */
+  writeBatch(batch: Data): void;
+  /** Bytes of the file so far, those of the open row group included. */
+  encodedBytes(): number;
+  /** Emits what is left. Nothing may follow. */
+  finish(): { readonly footer: ParquetFooter; readonly fileBytes: number };
+}
+
+const ROW_GROUP_BYTES = 32 * 1024 * 1024;
+const ROW_GROUP_ROWS = 1024 * 1024;
+/** Of one column, and of all together: a table of a thousand columns must not hold a thousand megabytes. */
+const DICTIONARY_BYTES = 1024 * 1024;
+const DICTIONARIES_BYTES = 32 * 1024 * 1024;
+
+const MAGIC = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
+
+/** Throws invariant-broken if a batch isn't of the schema. */
+export function openParquetFile(
+  options: ParquetFileOptions, emit: (part: Uint8Array<ArrayBuffer>) => void,
+): ParquetFile {
+  const rowGroupBytes = options.rowGroupBytes ?? ROW_GROUP_BYTES;
+  const rowGroupRows = options.rowGroupRows ?? ROW_GROUP_ROWS;
+  const tree = parquetTree(options.schema);
+  const store = new PageStore();
+  const columns = columnWriters(options, store);
+  const rowGroups: RowGroup[] = [];
+  let fileBytes = 0;
+  let rows = 0;
+
+  function put(part: Uint8Array<ArrayBuffer>): Placement {
+    const placement = { offset: fileBytes, length: part.length };
+    fileBytes += part.length;
+    emit(part);
+    return placement;
+  }
+
+  function endRowGroup(): void {
+    if (rows === 0) return;
+    const chunks = columns.map((column): PlacedChunk => {
+      const { bytes, ...chunk } = column.takeChunk();
+      const { offset, length } = put(bytes);
+      return { ...chunk, fileOffset: offset, compressedSize: length };
+    });
+    rowGroups.push({ rowCount: rows, chunks });
+    rows = 0;
+    store.clear();
+  }
+
+  put(MAGIC.slice());
+  return {
+    writeBatch(batch) {
+      let leaf = 0;
+      shred(tree, batch, (slots, data) => {
+        const column = columns[leaf++];
+        invariant(column !== undefined, 'a batch has the columns of its schema');
+        column.write(slots, presentValues(column.column.type, data, slots));
+      });
+      rows += batch.length;
+      if (rows >= rowGroupRows || store.length >= rowGroupBytes) endRowGroup();
+    },
+    encodedBytes: () => fileBytes + store.length,
+    finish() {
+      endRowGroup();
+      const tail = new ByteWriter();
+      const indexed = indexRowGroups(tail, rowGroups, fileBytes);
+      const start = tail.length;
+      writeFileMetadata(tail, tree, indexed, options.codec);
+      tail.uint32(tail.length - start);
+      tail.append(MAGIC);
+      put(tail.view().slice());
+      return { footer: summary(rowGroups), fileBytes };
+    },
+  };
+}
+
+function columnWriters(options: ParquetFileOptions, store: PageStore): readonly ColumnWriter[] {
+  const columns = parquetColumns(parquetTree(options.schema));
+  const scratch: Scratch = {
+    body: new ByteWriter(256 * 1024), header: new ByteWriter(256), indices: new Int32Array(0),
+  };
+  const dictionaryBytesMax = Math.min(DICTIONARY_BYTES, Math.floor(DICTIONARIES_BYTES / columns.length));
+  const codecs = compressors(options.codec, options.level);
+  return columns.map((column) => new ColumnWriter(column, { compressors: codecs, dictionaryBytesMax, store, scratch }));
+}
+
+/** Writes the page index of all chunks: first the bounds, then the places, as readers fetch them. */
+function indexRowGroups(
+  tail: ByteWriter, rowGroups: readonly RowGroup[], tailOffset: number,
+): readonly RowGroup<IndexedChunk>[] {
+  const place = (write: () => boolean): Placement | null => {
+    const start = tail.length;
+    return write() ? { offset: tailOffset + start, length: tail.length - start } : null;
+  };
+  const columnIndexes = rowGroups.map(({ chunks }) =>
+    chunks.map((chunk) => place(() => writeColumnIndex(tail, chunk))));
+  return rowGroups.map(({ rowCount, chunks }, group) => ({
+    rowCount,
+    chunks: chunks.map((chunk, index): IndexedChunk => {
+      const start = tail.length;
+      writeOffsetIndex(tail, chunk.pages, chunk.fileOffset);
+      const offsetIndex = { offset: tailOffset + start, length: tail.length - start };
+      return { ...chunk, columnIndex: columnIndexes[group]?.[index] ?? null, offsetIndex };
+    }),
+  }));
+}
+
+function summary(rowGroups: readonly RowGroup[]): ParquetFooter {
+  const columnSizes = new Map<number, bigint>();
+  for (const { column, compressedSize } of rowGroups.flatMap((group) => group.chunks)) {
+    columnSizes.set(column.fieldId, (columnSizes.get(column.fieldId) ?? 0n) + BigInt(compressedSize));
+  }
+  return {
+    rowCount: rowGroups.reduce((sum, group) => sum + group.rowCount, 0),
+    splitOffsets: rowGroups.map((group) => BigInt(group.chunks[0]?.fileOffset ?? 0)),
+    columnSizes,
+  };
+}
