@@ -25,6 +25,8 @@ export function parseExplainKeys(plan: string): readonly (readonly number[])[] |
   ));
 }
 
+const MAX_LINE = 65_536;
+
 /**
  * The value of `label` at the root: the annotated node with the least indentation, the first of several. Where
  * the plan has common parts (With … Return) the Return node is the root and they stand deeper.
@@ -34,6 +36,8 @@ function rootAnnotation(plan: string, label: 'types' | 'keys'): string | null {
   let least = Infinity;
   let value: string | null = null;
   for (const line of plan.split('\n')) {
+    // The pattern tries every slash of a line; no plan of a relation that people could read has such a line.
+    if (line.length > MAX_LINE) continue;
     const match = pattern.exec(line);
     if (match === null) continue;
     const [, indent = '', text = ''] = match;

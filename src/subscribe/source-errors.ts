@@ -87,8 +87,15 @@ const FALLBACK: Readonly<Record<SourcePhase, ErrorCode>> = {
   stream: 'source-protocol',
 };
 
+/**
+ * Materialize's messages have a line or two. The rules and the masking take time that grows with the square of the
+ * length, so a server could stop the process with one message.
+ */
+const MAX_MESSAGE = 4096;
+
 /** The named error of a server's error; `detail.status` is the SQLSTATE, `detail.cause` the server's words. */
-export function classifyServerError(error: ServerError, phase: SourcePhase): SinkError {
+export function classifyServerError(given: ServerError, phase: SourcePhase): SinkError {
+  const error = { sqlState: given.sqlState.slice(0, 5), message: given.message.slice(0, MAX_MESSAGE) };
   const rule = RULES.find((candidate) => matches(candidate, error, phase));
   const code = rule?.code ?? FALLBACK[phase];
   const says = rule?.says ?? 'Materialize reported an error';
