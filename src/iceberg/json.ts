@@ -16,6 +16,12 @@ export interface JsonObject {
 /** Deeper than any schema in use; the reviver recurses, so hostile nesting would otherwise end in a stack overflow. */
 const MAX_DEPTH = 500;
 
+/**
+ * Members and items of the whole text, each of which takes about 50 bytes when parsed. Metadata with 100,000 snapshots
+ * has 3 million.
+ */
+const MAX_VALUES = 20_000_000;
+
 /** Metadata with 100,000 snapshots has about 60 million characters. */
 const MAX_CHARACTERS = 256 * 1024 * 1024;
 
@@ -44,7 +50,7 @@ export function parseJson(text: string): unknown {
   if (text.length > MAX_CHARACTERS) {
     throw malformed(`${text.length} characters are more than the limit of ${MAX_CHARACTERS}`);
   }
-  checkDepth(text);
+  checkSize(text);
   try {
     return jsonWithSource.parse(text, revive);
   } catch (thrown) {
@@ -63,9 +69,10 @@ function revive(key: string, value: unknown, context: ReviverContext): unknown {
   return value;
 }
 
-/** Counts brackets outside of strings, before anything recursive sees the text. */
-function checkDepth(text: string): void {
+/** Counts brackets and commas outside of strings, before anything recursive sees the text. */
+function checkSize(text: string): void {
   let depth = 0;
+  let values = 0;
   let inString = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -76,11 +83,15 @@ function checkDepth(text: string): void {
       inString = true;
     } else if (code === 0x7b || code === 0x5b) {
       depth++;
+      values++;
       if (depth > MAX_DEPTH) throw malformed(`nested deeper than ${MAX_DEPTH} levels`);
     } else if (code === 0x7d || code === 0x5d) {
       depth--;
+    } else if (code === 0x2c) {
+      values++;
     }
   }
+  if (values > MAX_VALUES) throw malformed(`more than ${MAX_VALUES} values`);
 }
 
 /** JSON text without spaces. Members that are undefined are left out; NaN and infinities throw a TypeError. */
