@@ -9,13 +9,13 @@ import type { Operation } from './http-operations.ts';
 
 export interface Aim {
   readonly name: string;
-  readonly http: { readonly operation: Operation; readonly stage: Stage; readonly then: HttpFault | null } | null;
+  readonly http: { readonly operation: Operation; readonly stage: Stage; readonly instead: HttpFault | null } | null;
   /** Bytes of a subscription that the client has got. */
   readonly subscriptionBytes: number | null;
 }
 
-const at = (operation: Operation, stage: Stage, then: HttpFault | null = null): Aim => ({
-  name: then === null ? `${operation} ${stage}` : `${operation} ${stage}, ${then.kind}`, http: { operation, stage, then }, subscriptionBytes: null,
+const at = (operation: Operation, stage: Stage, instead: HttpFault | null = null): Aim => ({
+  name: instead === null ? `${operation} ${stage}` : `${operation} ${stage}, ${instead.kind}`, http: { operation, stage, instead }, subscriptionBytes: null,
 });
 
 export const START_AIMS: readonly Aim[] = [
@@ -36,6 +36,11 @@ export const AIMS: readonly Aim[] = [
   { name: 'subscription begins', http: null, subscriptionBytes: 0 },
   { name: 'subscription runs', http: null, subscriptionBytes: 2_000 },
 ];
+
+/** The same moment, and nothing else happens to the request. */
+export function onlyWatched(aim: Aim): Aim {
+  return aim.http === null ? aim : { ...aim, http: { ...aim.http, instead: null } };
+}
 
 /** At any moment, each as likely as the other; or at one of the listed ones. */
 export function drawAim(random: Random, aims: readonly Aim[]): Aim | null {
@@ -66,7 +71,7 @@ export function createRange(): Range {
         const { http } = each.aim;
         if (http === null || http.operation !== exchange.operation || http.stage !== stage) continue;
         shoot(each);
-        return http.then;
+        return http.instead;
       }
       return null;
     },

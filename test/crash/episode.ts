@@ -60,6 +60,8 @@ export async function runEpisode(
   try {
     try {
       await play(episode);
+    } catch (thrown) {
+      episode.differ(`the scenario broke off: ${thrown instanceof Error ? thrown.stack ?? thrown.message : String(thrown)}`);
     } finally {
       arena.heal();
     }

@@ -51,7 +51,7 @@ export async function judgeTable(lakehouse: Lakehouse, table: JudgedTable): Prom
 function* ancestryFaults(table: JudgedTable, snapshots: readonly TableSnapshot[], reader: DuckdbTable): Iterable<string> {
   const ids = new Set(snapshots.map((snapshot) => String(snapshot.snapshotId)));
   if (snapshots.length === 0) yield `${table.name}: no snapshot`;
-  if (snapshots[0]?.parentSnapshotId != null) yield `${table.name}: main's ancestry does not reach the first snapshot`;
+  if ((snapshots[0]?.parentSnapshotId ?? null) !== null) yield `${table.name}: main's ancestry does not reach the first snapshot`;
   if (reader.metadata.snapshots.length !== snapshots.length) yield `${table.name}: snapshots lie beside main's ancestry`;
   for (const id of table.claimed) {
     if (!ids.has(id)) yield `${table.name}: the sink said it committed ${id}, which is not in main's ancestry`;

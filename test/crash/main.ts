@@ -31,7 +31,7 @@ const startedMs = Date.now();
 const arena = await openArena(seed, startedMs);
 let isFailed = false;
 const stop = (): void => {
-  arena.close().finally(() => process.exit(130));
+  void arena.close().finally(() => process.exit(130));
 };
 process.once('SIGINT', stop);
 process.once('SIGTERM', stop);
