@@ -12,7 +12,8 @@ import {
 import type { NestedField, PrimitiveType, Schema } from '../src/iceberg/types.ts';
 import { type Codec } from '../src/parquet/compression.ts';
 import { openParquetFile } from '../src/parquet/writer.ts';
-import { arrowSchema, openParquet } from '../src/write/parquet.ts';
+import { arrowSchema } from '../src/write/arrow-types.ts';
+import { openWasmParquet } from '../src/write/parquet-wasm.ts';
 
 const BATCH_ROWS = 131_072;
 
@@ -90,7 +91,7 @@ function encode(fields: readonly NestedField[], batches: readonly Data<Struct>[]
 
 async function encodeByWasm(batches: readonly Data<Struct>[]): Promise<number> {
   let bytes = 0;
-  const file = openParquet({ schema: schemaOf(FIELDS), codec: 'zstd', dictionaryColumns: ['s1'] }, (part) => { bytes += part.length; });
+  const file = openWasmParquet({ schema: schemaOf(FIELDS), codec: 'zstd', level: 1, dictionaryColumns: () => ['s1'] }, (part) => { bytes += part.length; });
   for (const batch of batches) await file.write(batch);
   await file.finish();
   return bytes;

@@ -31,12 +31,11 @@ export interface ChunkPage {
 
 export interface ColumnChunk {
   readonly column: ParquetColumn;
-  /** The whole chunk, in a buffer of its own. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
   /** Bytes of the dictionary page at its beginning; 0 without one. */
   readonly dictionarySize: number;
   readonly pages: readonly ChunkPage[];
-  /** With headers, as parquet.thrift wants it. */
+  /** Both with page headers, as parquet.thrift wants it. */
+  readonly compressedSize: number;
   readonly uncompressedSize: number;
   readonly bounds: Bounds | null;
 }
@@ -102,21 +101,19 @@ export class ColumnWriter {
     }
   }
 
-  /** Ends the row group. */
-  takeChunk(): ColumnChunk {
+  /** Ends the row group: puts the chunk out, of which only the description is left. */
+  takeChunk(emit: (bytes: Uint8Array) => void): ColumnChunk {
     const dictionary = this.#dictionaryPage();
-    const size = this.#pages.reduce((sum, page) => sum + page.size, dictionary.length);
-    const bytes = new Uint8Array(size);
-    bytes.set(dictionary);
+    if (dictionary.length > 0) emit(dictionary);
     let offset = dictionary.length;
     const pages = this.#pages.map(({ start, ...page }): ChunkPage => {
       const placed = { ...page, offset };
-      bytes.set(this.#options.store.read(start, page.size), offset);
+      emit(this.#options.store.read(start, page.size));
       offset += page.size;
       return placed;
     });
     const chunk: ColumnChunk = {
-      column: this.column, bytes, dictionarySize: dictionary.length, pages,
+      column: this.column, dictionarySize: dictionary.length, pages, compressedSize: offset,
       uncompressedSize: this.#uncompressedSize, bounds: this.#unbounded ? null : this.#bounds,
     };
     this.#pages = [];

@@ -15,10 +15,8 @@ export interface ParquetFooter {
   readonly columnSizes: ReadonlyMap<number, bigint>;
 }
 
-/** A chunk whose bytes have gone out. */
-export interface PlacedChunk extends Omit<ColumnChunk, 'bytes'> {
+export interface PlacedChunk extends ColumnChunk {
   readonly fileOffset: number;
-  readonly compressedSize: number;
 }
 
 export interface Placement {

@@ -10,7 +10,7 @@ import { writeStruct } from './thrift-compact.ts';
 const NOTHING = new Uint8Array(0);
 
 /** False, and nothing written, when a page has values but no bounds: the index has no way to say so. */
-export function writeColumnIndex(out: ByteWriter, chunk: Omit<ColumnChunk, 'bytes'>): boolean {
+export function writeColumnIndex(out: ByteWriter, chunk: ColumnChunk): boolean {
   const { pages } = chunk;
   const isNull = (page: ChunkPage): boolean => page.nullCount === page.slotCount;
   if (pages.some((page) => page.bounds === null && !isNull(page))) return false;

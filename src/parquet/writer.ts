@@ -1,9 +1,9 @@
 /**
- * A Parquet file as a stream: Arrow batches of an Iceberg schema in, the file's bytes out, part by part, each as soon
- * as it can't change. A part is a column chunk (or the footer) in a buffer of its own: who gets it owns it and may
- * transfer it. Nothing of what went out is kept but the metadata for the footer.
+ * A Parquet file as a stream: Arrow batches of an Iceberg schema in, the file's bytes out, row group by row group, in
+ * the order of the file. Nothing of what went out is kept but the metadata for the footer.
  *
- * Parts must be written one behind the other, in the order in which they come.
+ * What `emit` gets is a view of a buffer that is used again: it must copy. Pages come one by one, so a copy into the
+ * caller's larger part is the only one.
  */
 import type { Data } from 'apache-arrow';
 
@@ -50,7 +50,7 @@ const MAGIC = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
 
 /** Throws invariant-broken if a batch isn't of the schema. */
 export function openParquetFile(
-  options: ParquetFileOptions, emit: (part: Uint8Array<ArrayBuffer>) => void,
+  options: ParquetFileOptions, emit: (bytes: Uint8Array) => void,
 ): ParquetFile {
   const rowGroupBytes = options.rowGroupBytes ?? ROW_GROUP_BYTES;
   const rowGroupRows = options.rowGroupRows ?? ROW_GROUP_ROWS;
@@ -61,26 +61,23 @@ export function openParquetFile(
   let fileBytes = 0;
   let rows = 0;
 
-  function put(part: Uint8Array<ArrayBuffer>): Placement {
-    const placement = { offset: fileBytes, length: part.length };
-    fileBytes += part.length;
-    emit(part);
-    return placement;
+  function put(bytes: Uint8Array): void {
+    fileBytes += bytes.length;
+    emit(bytes);
   }
 
   function endRowGroup(): void {
     if (rows === 0) return;
     const chunks = columns.map((column): PlacedChunk => {
-      const { bytes, ...chunk } = column.takeChunk();
-      const { offset, length } = put(bytes);
-      return { ...chunk, fileOffset: offset, compressedSize: length };
+      const fileOffset = fileBytes;
+      return { ...column.takeChunk(put), fileOffset };
     });
     rowGroups.push({ rowCount: rows, chunks });
     rows = 0;
     store.clear();
   }
 
-  put(MAGIC.slice());
+  put(MAGIC);
   return {
     writeBatch(batch) {
       let leaf = 0;
@@ -101,7 +98,7 @@ export function openParquetFile(
       writeFileMetadata(tail, tree, indexed, options.codec);
       tail.uint32(tail.length - start);
       tail.append(MAGIC);
-      put(tail.view().slice());
+      put(tail.view());
       return { footer: summary(rowGroups), fileBytes };
     },
   };

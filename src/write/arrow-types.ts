@@ -4,11 +4,15 @@
  */
 import {
   Binary, Bool, type DataType, DateDay, Decimal, Field, FixedSizeBinary, Float32, Float64, Int32, Int64, List, Map_,
-  Struct, TimeMicrosecond, TimestampMicrosecond, Utf8,
+  Schema as ArrowSchema, Struct, TimeMicrosecond, TimestampMicrosecond, Utf8,
 } from 'apache-arrow';
 
 import { invariant } from '../errors.ts';
-import type { IcebergType, ListType, MapType, NestedField } from '../iceberg/types.ts';
+import type { IcebergType, ListType, MapType, NestedField, Schema } from '../iceberg/types.ts';
+
+export function arrowSchema(schema: Schema): ArrowSchema {
+  return new ArrowSchema(schema.fields.map(arrowField));
+}
 
 export function arrowField(field: NestedField): Field {
   return namedField(field.name, field.id, field.required, field.type);

@@ -7,14 +7,7 @@
  * newer writer doesn't break it (parquet-format: `parquet.thrift`).
  */
 import { invariant } from '../errors.ts';
-
-export interface ParquetFooter {
-  readonly rowCount: number;
-  /** Where each row group starts, ascending. */
-  readonly splitOffsets: readonly bigint[];
-  /** Compressed bytes per leaf, by field id. */
-  readonly columnSizes: ReadonlyMap<number, bigint>;
-}
+import type { ParquetFooter } from '../parquet/footer.ts';
 
 type ThriftValue = number | boolean | Uint8Array | readonly ThriftValue[] | ThriftStruct;
 type ThriftStruct = ReadonlyMap<number, ThriftValue>;

@@ -1,37 +1,23 @@
 /**
- * Arrow batches in, the bytes of one Parquet file out, through parquet-wasm. One batch becomes one row group.
- *
- * Traps of the library that this file closes: objects of the wasm heap that are not consumed must be freed, also
- * on errors; a stream whose source fails ends like a good one, so the rows of the footer are compared with those
- * fed; a panic leaves promises behind that never settle, so every wait also watches the reading side.
- *
- * zstd has level 1 only in this library; `codecLevel` is for encoders that have a choice.
+ * Arrow batches in, the bytes of one Parquet file out: by our own encoder (`src/parquet`), and by parquet-wasm for
+ * the one codec that Node doesn't have, snappy. That one is loaded when a table asks for it: a megabyte-sized module
+ * and a heap that never shrinks are no price for every worker to pay.
  */
-import { type Data, RecordBatch, Schema as ArrowSchema, type Struct, Table, tableToIPC } from 'apache-arrow';
-import {
-  Compression, EnabledStatistics, type RecordBatch as WasmRecordBatch, Table as WasmTable, type WriterProperties,
-  WriterPropertiesBuilder, transformParquetStream, wasmMemory,
-} from 'parquet-wasm';
+import type { Data, Struct } from 'apache-arrow';
 
 import { asSinkError, invariant } from '../errors.ts';
 import type { Schema } from '../iceberg/types.ts';
-import { arrowField } from './arrow-types.ts';
-import { type ParquetFooter, readFooter } from './parquet-footer.ts';
+import type { ParquetFooter } from '../parquet/footer.ts';
+import { openParquetFile } from '../parquet/writer.ts';
 import type { CompressionCodec } from './plan.ts';
 
-/** Rows of a row group at most; the batches given to `write` must not be larger. */
-export const ROW_GROUP_ROWS = 131_072;
-/** Row groups of wide rows end here instead. */
-const ROW_GROUP_BYTES = 64 * 1024 * 1024;
-
-const CODECS: Readonly<Record<CompressionCodec, Compression>> = {
-  zstd: Compression.ZSTD, snappy: Compression.SNAPPY, gzip: Compression.GZIP, uncompressed: Compression.UNCOMPRESSED,
-};
+/** Rows of a batch at most. */
+export const BATCH_ROWS = 131_072;
 
 export interface ParquetWriter {
   /** Takes a batch over; its buffers may be reused when the promise resolves. */
   write(batch: Data<Struct>): Promise<void>;
-  /** Bytes of row groups already encoded. */
+  /** Bytes encoded so far; an encoder may hold back some more. */
   encodedBytes(): number;
   /** Puts out the rest of the file. */
   finish(): Promise<ParquetFooter>;
@@ -42,17 +28,16 @@ export interface ParquetWriter {
 export interface ParquetOptions {
   readonly schema: Schema;
   readonly codec: CompressionCodec;
-  /** Names of top-level columns with few distinct values: only there a dictionary pays. */
-  readonly dictionaryColumns: readonly string[];
+  readonly level: number;
+  /** Names of top-level columns with few distinct values, for an encoder that can't tell by itself. */
+  readonly dictionaryColumns: () => readonly string[];
 }
 
-export function arrowSchema(schema: Schema): ArrowSchema {
-  return new ArrowSchema(schema.fields.map(arrowField));
-}
+let heapBytes = (): number => 0;
 
 /** Bytes of the wasm heap, which never shrinks; a worker past a limit is better replaced. */
 export function wasmHeapBytes(): number {
-  return (wasmMemory() as WebAssembly.Memory).buffer.byteLength;
+  return heapBytes();
 }
 
 /**
@@ -60,119 +45,45 @@ export function wasmHeapBytes(): number {
  * Failures are SinkError encode-failed.
  */
 export function openParquet(options: ParquetOptions, append: (bytes: Uint8Array) => void): ParquetWriter {
-  const schema = arrowSchema(options.schema);
-  const feed = openFeed();
-  // What comes after the last batch: the footer is in it.
-  const tail: Uint8Array[] = [];
-  let rows = 0;
-  let length = 0;
-  let closing = false;
-  const drained = drain(feed.stream, properties(options), (bytes) => {
-    length += bytes.length;
-    if (closing) tail.push(bytes.slice());
-    append(bytes);
-  });
-  // The waits below report its failure; without one in progress it must not count as unhandled.
-  drained.catch(() => {});
-
+  const { schema, codec, level } = options;
+  if (codec === 'snappy') return openLater(options, append);
+  const file = openParquetFile({ schema, codec, level }, append);
   return {
-    async write(batch) {
-      rows += batch.length;
-      await Promise.race([feed.push(toWasm(schema, batch)), drained]);
-    },
-    encodedBytes: () => length,
-    async finish() {
-      closing = true;
-      feed.close();
-      await drained;
-      const footer = readFooter(Buffer.concat(tail));
-      invariant(footer.rowCount === rows, `a Parquet file of ${rows} rows came out with ${footer.rowCount}`);
-      return footer;
-    },
-    abort: () => feed.abort(),
+    write: (batch) => encoding(() => file.writeBatch(batch)),
+    encodedBytes: file.encodedBytes,
+    finish: () => encoding(() => file.finish().footer),
+    abort: () => {},
   };
 }
 
-function properties(options: ParquetOptions): WriterProperties {
-  let builder = new WriterPropertiesBuilder()
-    .setCompression(CODECS[options.codec])
-    .setCreatedBy('mz-iceberg-sink')
-    .setDictionaryEnabled(false)
-    .setStatisticsEnabled(EnabledStatistics.Chunk)
-    .setMaxRowGroupSize(ROW_GROUP_ROWS)
-    .setMaxRowGroupBytes(ROW_GROUP_BYTES);
-  for (const name of options.dictionaryColumns) builder = builder.setColumnDictionaryEnabled(name, true);
-  return builder.build();
-}
-
-/** IPC copies the column buffers, so the caller may reuse them at once. */
-function toWasm(schema: ArrowSchema, batch: Data<Struct>): WasmRecordBatch {
-  const ipc = tableToIPC(new Table([new RecordBatch(schema, batch)]), 'stream');
+/** The encoder is synchronous; the interface leaves room for one that isn't. */
+async function encoding<Result>(step: () => Result): Promise<Result> {
   try {
-    const table = WasmTable.fromIPCStream(ipc);
-    try {
-      const wasm = table.recordBatch(0);
-      invariant(wasm !== undefined && wasm.numRows === batch.length, 'a batch has as many rows in wasm');
-      return wasm;
-    } finally {
-      table.free();
-    }
-  } catch (thrown) {
-    throw asSinkError(thrown, 'encode-failed', 'could not hand a batch to the Parquet encoder');
-  }
-}
-
-interface Feed {
-  readonly stream: ReadableStream<WasmRecordBatch>;
-  /** Resolves when the encoder asks for the next batch. */
-  push(batch: WasmRecordBatch): Promise<void>;
-  close(): void;
-  abort(): void;
-}
-
-function openFeed(): Feed {
-  let controller: ReadableStreamDefaultController<WasmRecordBatch> | null = null;
-  let asked = Promise.withResolvers<void>();
-  let closed = false;
-  const stream = new ReadableStream<WasmRecordBatch>({
-    start: (given) => { controller = given; },
-    pull: () => { asked.resolve(); },
-  }, { highWaterMark: 0 });
-  return {
-    stream,
-    async push(batch) {
-      await asked.promise;
-      if (closed) {
-        batch.free();
-        return;
-      }
-      asked = Promise.withResolvers();
-      controller?.enqueue(batch);
-    },
-    close() {
-      closed = true;
-      controller?.close();
-    },
-    abort() {
-      // An error here would end the output like a good file; ending the input lets wasm free what it holds.
-      if (!closed) controller?.close();
-      closed = true;
-    },
-  };
-}
-
-async function drain(
-  input: ReadableStream<WasmRecordBatch>, writerProperties: WriterProperties, take: (part: Uint8Array) => void,
-): Promise<void> {
-  try {
-    const output = await transformParquetStream(input, writerProperties) as ReadableStream<Uint8Array>;
-    const reader = output.getReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      take(value);
-    }
+    return step();
   } catch (thrown) {
     throw asSinkError(thrown, 'encode-failed', 'the Parquet encoder failed');
   }
+}
+
+function openLater(options: ParquetOptions, append: (bytes: Uint8Array) => void): ParquetWriter {
+  let writer: ParquetWriter | null = null;
+  let aborted = false;
+  return {
+    async write(batch) {
+      const wasm = await import('./parquet-wasm.ts');
+      heapBytes = wasm.wasmHeapBytes;
+      if (aborted) return;
+      writer ??= wasm.openWasmParquet(options, append);
+      await writer.write(batch);
+    },
+    encodedBytes: () => writer?.encodedBytes() ?? 0,
+    finish() {
+      invariant(writer !== null, 'a file has at least one batch');
+      return writer.finish();
+    },
+    abort() {
+      aborted = true;
+      writer?.abort();
+    },
+  };
 }

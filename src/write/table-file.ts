@@ -7,12 +7,13 @@ import { type Data, Struct, makeData } from 'apache-arrow';
 import { asSinkError, invariant } from '../errors.ts';
 import type { DataFile, FileContent } from '../iceberg/data-file.ts';
 import type { NestedField, Schema } from '../iceberg/types.ts';
+import { arrowSchema } from './arrow-types.ts';
 import { BytesColumn } from './columns/bytes.ts';
 import { type LeafColumn, type Slot, ValueFault } from './columns/column.ts';
 import { rowError } from './copy-row.ts';
 import { type FileParts, collectParts } from './file-parts.ts';
 import { collectMetrics } from './metrics.ts';
-import { ROW_GROUP_ROWS, type ParquetWriter, arrowSchema, openParquet } from './parquet.ts';
+import { BATCH_ROWS, type ParquetWriter, openParquet } from './parquet.ts';
 import type { WritePlan } from './plan.ts';
 
 /** The next part of a file that is not finished; the same shape as the encoder port hands on. */
@@ -123,7 +124,7 @@ export function openTableFile(spec: FileSpec): TableFile {
       batchRows += 1;
       batchText += textBytes;
       totalRows += 1;
-      return batchRows >= ROW_GROUP_ROWS || batchText >= batchTextBytes;
+      return batchRows >= BATCH_ROWS || batchText >= batchTextBytes;
     },
     async flush() {
       await writeBatch();
@@ -145,7 +146,9 @@ export function openTableFile(spec: FileSpec): TableFile {
 
 function openFile(spec: FileSpec, schema: Schema): OpenFile {
   const parts = collectParts(() => spec.output.allocatePart());
-  const writer = openParquet({ schema, codec: spec.plan.codec, dictionaryColumns: dictionaryColumns(spec) }, parts.append);
+  const { codec, codecLevel } = spec.plan;
+  const options = { schema, codec, level: codecLevel, dictionaryColumns: () => dictionaryColumns(spec) };
+  const writer = openParquet(options, parts.append);
   return { id: spec.nextFileId(), writer, parts, partsOut: 0 };
 }
 

@@ -13,7 +13,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'iceberg': ['errors'],
   'subscribe': ['time', 'relation', 'errors', 'type:batch'],
   'batch': ['time', 'relation', 'errors'],
-  'write': ['time', 'relation', 'iceberg', 'errors', 'batch', 'subscribe', 'type:definition'],
+  'parquet': ['errors', 'iceberg'],
+  'write': ['time', 'relation', 'iceberg', 'parquet', 'errors', 'batch', 'subscribe', 'type:definition'],
   'snapshot': ['time', 'iceberg', 'errors', 'type:write'],
   'commit': ['time', 'iceberg', 'errors', 'snapshot'],
   'sink': ['time', 'relation', 'errors', 'iceberg', 'subscribe', 'batch', 'write', 'snapshot', 'commit', 'type:definition'],
@@ -37,14 +38,14 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Folders whose code decides: no clock, no randomness, no world. */
-const DECIDING = ['time', 'relation', 'definition', 'iceberg', 'subscribe', 'batch', 'write', 'snapshot', 'commit'];
+const DECIDING = ['time', 'relation', 'definition', 'iceberg', 'subscribe', 'batch', 'parquet', 'write', 'snapshot', 'commit'];
 /** Files of `sink` that decide; the others are the driver's. */
 const DECIDING_SINK_FILES = [
   'machine', 'opening', 'pipeline', 'committing', 'ending', 'state', 'effects', 'check-relation', 'table-planning', 'sync-marker', 'stall',
 ];
 
 /** Files that may await, and why: parquet-wasm's writer is a stream. */
-const MAY_AWAIT = ['src/write/parquet.ts', 'src/write/table-file.ts', 'src/write/span-writer.ts'];
+const MAY_AWAIT = ['src/write/parquet.ts', 'src/write/parquet-wasm.ts', 'src/write/table-file.ts', 'src/write/span-writer.ts'];
 /** Node modules that are pure functions, so that a decision may use them. */
 const PURE_MODULES = ['node:zlib', 'node:buffer'];
 

@@ -150,7 +150,7 @@ function toData(type: IcebergType, required: boolean, values: readonly Value[]):
     case 'string': return bytesData(new Utf8(), values.map((value) => Buffer.from(value as string ?? 'under a null')), common);
     case 'binary': return bytesData(new Binary(), values.map((value) => value as Uint8Array ?? new Uint8Array(0)), common);
     case 'uuid': case 'fixed': {
-      const length = type.kind === 'uuid' ? 16 : type.length;
+      const length = type.kind === 'fixed' ? type.length : 16;
       const data = new Uint8Array(Buffer.concat(values.map((value) => value as Uint8Array ?? new Uint8Array(length).fill(7))));
       return makeData({ type: new FixedSizeBinary(length), data, ...common });
     }
