@@ -3,7 +3,7 @@
  * JIT included. The seven columns are those of the library measurements, so that figures compare.
  * Run: `node bench/write-stage.ts [rows]`.
  */
-import type { RowChunk } from '../src/batch/row-chunk.ts';
+import { type RowChunk, contiguousStarts } from '../src/batch/row-chunk.ts';
 import { scalar } from '../src/relation/sql-type.ts';
 import { planSchema, planWrite } from '../src/write/table-plan.ts';
 import { UPLOAD_PART_BYTES } from '../src/write/file-parts.ts';
@@ -28,7 +28,7 @@ function chunk(first: number): RowChunk {
   let end = 0;
   lines.forEach((line, index) => { ends[index] = end += line.length; });
   return {
-    bytes, ends, times: new BigUint64Array(CHUNK_ROWS).fill(1n), diffs: new BigInt64Array(CHUNK_ROWS).fill(1n),
+    bytes, starts: contiguousStarts(ends), ends, times: new BigUint64Array(CHUNK_ROWS).fill(1n), diffs: new BigInt64Array(CHUNK_ROWS).fill(1n),
     keyHashes: Uint32Array.from({ length: CHUNK_ROWS }, (_, index) => Math.imul(first + index, 0x9e37_79b1) >>> 0),
     rowCount: CHUNK_ROWS, minTime: 1n, maxTime: 1n,
   };

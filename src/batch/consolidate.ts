@@ -82,10 +82,10 @@ function sumDiffs(chunks: readonly RowChunk[]): Distinct {
   const hashes = new Int32Array(total);
   const found = { ...emptyList(total), length: 0, sums: new Float64Array(total) };
   chunks.forEach((chunk, chunkIndex) => {
-    const { bytes, ends, rowCount } = chunk;
+    const { bytes, starts, ends, rowCount } = chunk;
     const words = diffWords(chunk);
-    let start = 0;
     for (let row = 0; row < rowCount; row++) {
+      const start = starts[row] ?? 0;
       const end = ends[row] ?? 0;
       const hash = hashBytes(bytes, start, end);
       let place = hash & mask;
@@ -102,7 +102,6 @@ function sumDiffs(chunks: readonly RowChunk[]): Distinct {
         hashes[index] = hash;
       }
       found.sums[index] = addDiff(found.sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
-      start = end;
     }
   });
   return found;
@@ -154,17 +153,13 @@ function mix(hash: number, word: number): number {
   return (Math.imul((next << 13) | (next >>> 19), 5) + 0xe654_6b64) | 0;
 }
 
-function rowStart(chunk: RowChunk, row: number): number {
-  return row === 0 ? 0 : chunk.ends[row - 1] ?? 0;
-}
-
 function sameRow(
   chunks: readonly RowChunk[], list: RowList, index: number, bytes: Uint8Array, start: number, end: number,
 ): boolean {
   const chunk = chunks[list.chunks[index] ?? 0];
   if (chunk === undefined) return false;
   const row = list.rows[index] ?? 0;
-  return sameBytes(chunk.bytes, rowStart(chunk, row), chunk.ends[row] ?? 0, bytes, start, end);
+  return sameBytes(chunk.bytes, chunk.starts[row] ?? 0, chunk.ends[row] ?? 0, bytes, start, end);
 }
 
 function sameBytes(
@@ -210,8 +205,8 @@ function sameKey(
   const right = chunks[chunkIndex];
   const leftRow = rows.rows[found] ?? 0;
   if (left === undefined || right === undefined || left.keyHashes[leftRow] !== hash) return false;
-  const leftStart = rowStart(left, leftRow);
-  const rightStart = rowStart(right, row);
+  const leftStart = left.starts[leftRow] ?? 0;
+  const rightStart = right.starts[row] ?? 0;
   const leftEnd = left.ends[leftRow] ?? 0;
   const rightEnd = right.ends[row] ?? 0;
   if (keyColumns.length === 0) return sameBytes(left.bytes, leftStart, leftEnd, right.bytes, rightStart, rightEnd);

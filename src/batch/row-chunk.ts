@@ -2,15 +2,17 @@
  * Rows as they came from SUBSCRIBE: the COPY text of the relation's columns, with time, diff and key hash
  * beside the bytes. No JavaScript object and no string per row exists until a worker decodes survivors.
  *
- * Row i occupies bytes[ends[i-1] ?? 0 .. ends[i]): the relation's columns joined by tabs, still COPY-escaped,
- * without the line's newline and without the SUBSCRIBE columns before them.
+ * Row i occupies bytes[starts[i] .. ends[i]): the relation's columns joined by tabs, still COPY-escaped, without the
+ * line's newline and without the SUBSCRIBE columns before them. What lies between two rows means nothing: a chunk that
+ * comes from the wire holds it as it was received, since one copy of many rows costs less than one of each.
  */
 export interface RowChunk {
   readonly bytes: Uint8Array;
+  readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   readonly times: BigUint64Array;
   readonly diffs: BigInt64Array;
-  /** 32-bit hash of the raw bytes of the key columns (the whole row where there is no key). */
+  /** 32-bit hash of the raw bytes of the key columns; 0 where there is no key. */
   readonly keyHashes: Uint32Array;
   readonly rowCount: number;
   readonly minTime: bigint;
@@ -18,6 +20,13 @@ export interface RowChunk {
 }
 
 /** What holding the chunk costs: the budget counts all its buffers, not only the text. */
-export function chunkBytes(chunk: RowChunk): number {
-  return chunk.bytes.byteLength + chunk.ends.byteLength + chunk.times.byteLength + chunk.diffs.byteLength + chunk.keyHashes.byteLength;
+export function chunkBytes({ bytes, starts, ends, times, diffs, keyHashes }: RowChunk): number {
+  return bytes.byteLength + starts.byteLength + ends.byteLength + times.byteLength + diffs.byteLength + keyHashes.byteLength;
+}
+
+/** The starts of rows that stand one behind the other from 0 on. */
+export function contiguousStarts(ends: Uint32Array): Uint32Array {
+  const starts = new Uint32Array(ends.length);
+  if (ends.length > 1) starts.set(ends.subarray(0, -1), 1);
+  return starts;
 }

@@ -107,7 +107,7 @@ export function partitionChunk(chunk: RowChunk, level: number): readonly (RowChu
   for (let row = 0; row < chunk.rowCount; row++) {
     const part = partitionOf(chunk.keyHashes[row]!, level);
     counts[part]!++;
-    sizes[part]! += chunk.ends[row]! - rowStart(chunk, row);
+    sizes[part]! += chunk.ends[row]! - chunk.starts[row]!;
   }
   const writers = Array.from(counts, (count, part) => (count === 0 ? null : new ChunkWriter(count, sizes[part]!)));
   for (let row = 0; row < chunk.rowCount; row++) writers[partitionOf(chunk.keyHashes[row]!, level)]!.copy(chunk, row);
@@ -120,7 +120,7 @@ function selectRows(chunk: RowChunk, wanted: (row: number) => boolean): RowChunk
   for (let row = 0; row < chunk.rowCount; row++) {
     if (!wanted(row)) continue;
     count++;
-    size += chunk.ends[row]! - rowStart(chunk, row);
+    size += chunk.ends[row]! - chunk.starts[row]!;
   }
   if (count === 0) return null;
   const writer = new ChunkWriter(count, size);
@@ -128,13 +128,10 @@ function selectRows(chunk: RowChunk, wanted: (row: number) => boolean): RowChunk
   return writer.finish();
 }
 
-export function rowStart(chunk: RowChunk, row: number): number {
-  return row === 0 ? 0 : chunk.ends[row - 1]!;
-}
-
 /** Copies single rows into a new chunk of known size. */
 class ChunkWriter {
   readonly #bytes: Uint8Array;
+  readonly #starts: Uint32Array;
   readonly #ends: Uint32Array;
   readonly #times: BigUint64Array;
   readonly #diffs: BigInt64Array;
@@ -146,6 +143,7 @@ class ChunkWriter {
 
   constructor(rowCount: number, byteCount: number) {
     this.#bytes = new Uint8Array(byteCount);
+    this.#starts = new Uint32Array(rowCount);
     this.#ends = new Uint32Array(rowCount);
     this.#times = new BigUint64Array(rowCount);
     this.#diffs = new BigInt64Array(rowCount);
@@ -153,11 +151,12 @@ class ChunkWriter {
   }
 
   copy(from: RowChunk, row: number): void {
-    const start = rowStart(from, row);
+    const start = from.starts[row]!;
     const end = from.ends[row]!;
     this.#bytes.set(from.bytes.subarray(start, end), this.#offset);
-    this.#offset += end - start;
     const to = this.#rows++;
+    this.#starts[to] = this.#offset;
+    this.#offset += end - start;
     const time = from.times[row]!;
     this.#ends[to] = this.#offset;
     this.#times[to] = time;
@@ -171,6 +170,7 @@ class ChunkWriter {
     invariant(this.#rows === this.#ends.length && this.#offset === this.#bytes.length, 'a chunk was not filled as counted');
     return {
       bytes: this.#bytes,
+      starts: this.#starts,
       ends: this.#ends,
       times: this.#times,
       diffs: this.#diffs,

@@ -21,7 +21,7 @@ export interface SubscribeRequest {
   /** null at the first start: the server picks a readable time. On resume: frontier - 1. */
   readonly asOf: Timestamp | null;
   readonly snapshot: boolean;
-  /** Indices of the columns whose bytes are hashed; the whole row when empty. */
+  /** Indices of the columns whose bytes are hashed; with none there are no hashes. */
   readonly keyColumns: readonly number[];
 }
 

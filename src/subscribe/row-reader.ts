@@ -8,9 +8,10 @@
  *  - Rows wait in the scratch until it is full or a progress comes. Nothing is lost by waiting: until a progress
  *    closes their time nobody may use them.
  *
- * One pass over the bytes counts the columns, copies and hashes. COPY text escapes tab and newline inside values,
- * so a raw tab always ends a column and a raw newline always ends a row; that also bounds every loop, for each
- * range that is read ends with a newline.
+ * Of a row only its beginning and its key are read here; the rows of a network read are then copied as one stretch, with
+ * the frames between them. How many columns there are is found by whoever decodes the row. COPY text escapes tab and
+ * newline inside values, so a raw tab always ends a column and a raw newline always ends a row; that also bounds every
+ * loop, for each range that is read ends with a newline.
  */
 import type { RowChunk } from '../batch/row-chunk.ts';
 import { SinkError, invariant } from '../errors.ts';
@@ -20,8 +21,9 @@ import {
   type ChunkLimits,
   type RowScratch,
   createRowScratch,
-  growFor,
   isFull,
+  reach,
+  settle,
   takeChunk,
   writeHalves,
 } from './row-scratch.ts';
@@ -29,7 +31,7 @@ import {
 export interface RowShape {
   /** Columns of the relation, without the three that SUBSCRIBE puts before them. */
   readonly columnCount: number;
-  /** 0-based columns whose bytes are hashed; all of them when empty. */
+  /** 0-based columns whose bytes are hashed; with none every hash is 0. */
   readonly keyColumns: readonly number[];
 }
 
@@ -39,8 +41,10 @@ export interface RowOutput {
 }
 
 export interface RowReader {
-  /** Takes one CopyData payload bytes[start..end). Throws source-protocol for a malformed row. */
+  /** Takes one CopyData payload bytes[start..end), which stays as it is until `release`. Throws source-protocol for a malformed row. */
   take(bytes: Uint8Array, start: number, end: number): void;
+  /** The payloads taken so far are about to be overwritten: whatever is needed of them is copied. */
+  release(): void;
   /** The COPY is complete: hands out what waits. Throws source-protocol when half a row is left. */
   finish(): void;
 }
@@ -49,6 +53,8 @@ interface ReaderState {
   readonly columnCount: number;
   /** 1 for each column that is hashed. */
   readonly isKey: Uint8Array;
+  /** Columns up to the last that is hashed; behind them tabs are only counted. */
+  readonly keyedCount: number;
   /** What follows `mz_timestamp \t t \t` in a progress line: nothing but NULLs. */
   readonly progressTail: Uint8Array;
   readonly output: RowOutput;
@@ -57,6 +63,9 @@ interface ReaderState {
   carry: Uint8Array;
   carried: number;
   readonly maxLineBytes: number;
+  /** The bytes that `view` is of. */
+  viewed: Uint8Array | null;
+  view: Buffer;
   /** Lines read, for messages: a line has no other name that is not a value. */
   lines: number;
 }
@@ -91,7 +100,7 @@ export function createRowReader(
   shape: RowShape, output: RowOutput, limits: ChunkLimits = DEFAULT_LIMITS, maxLineBytes: number = MAX_LINE_BYTES,
 ): RowReader {
   const { columnCount, keyColumns } = shape;
-  const isKey = new Uint8Array(columnCount).fill(keyColumns.length === 0 ? 1 : 0);
+  const isKey = new Uint8Array(columnCount);
   for (const column of keyColumns) {
     invariant(column >= 0 && column < columnCount, 'a key column lies outside the relation');
     isKey[column] = 1;
@@ -99,16 +108,20 @@ export function createRowReader(
   const state: ReaderState = {
     columnCount,
     isKey,
+    keyedCount: keyColumns.reduce((most, column) => Math.max(most, column + 1), 0),
     progressTail: new TextEncoder().encode(`\\N${'\t\\N'.repeat(columnCount)}\n`),
     output,
     scratch: createRowScratch(limits),
     carry: new Uint8Array(0),
     carried: 0,
     maxLineBytes,
+    viewed: null,
+    view: Buffer.alloc(0),
     lines: 0,
   };
   return {
     take: (bytes, start, end) => takePayload(state, bytes, start, end),
+    release: () => settle(state.scratch),
     finish() {
       if (state.carried > 0) malformed(state, 'the COPY ended inside it');
       flush(state);
@@ -141,6 +154,7 @@ function takeDivided(state: ReaderState, bytes: Uint8Array, start: number, end: 
     state.carry = new Uint8Array(0);
     state.carried = 0;
     readLine(state, carry, 0, carried);
+    settle(state.scratch);
   }
   const whole = bytes.subarray(from, end).lastIndexOf(NEWLINE) + 1 + from;
   let at = from;
@@ -163,8 +177,8 @@ function keep(state: ReaderState, bytes: Uint8Array, from: number, to: number): 
 /** Reads the line at `start` and returns the index behind it. Relies on bytes[end-1] being a newline. */
 function readLine(state: ReaderState, bytes: Uint8Array, start: number, end: number): number {
   const { columnCount, scratch } = state;
-  if (isFull(scratch, end - start)) flush(state);
-  growFor(scratch, end - start);
+  if (isFull(scratch, bytes, start, end)) flush(state);
+  reach(scratch, bytes, start, end);
   let at = readTime(state, bytes, start);
   const progressed = bytes[at + 1];
   if ((progressed !== FALSE && progressed !== TRUE) || bytes[at + 2] !== TAB) {
@@ -173,8 +187,11 @@ function readLine(state: ReaderState, bytes: Uint8Array, start: number, end: num
   if (progressed === TRUE) return readProgress(state, bytes, at + 3, end);
   at = readDiff(state, bytes, at + 3);
   if (bytes[at] !== (columnCount === 0 ? NEWLINE : TAB)) malformed(state, 'mz_diff is followed by something else');
-  at = readColumns(state, bytes, columnCount === 0 ? at : at + 1);
-  scratch.ends[scratch.rowCount] = scratch.used;
+  const columns = columnCount === 0 ? at : at + 1;
+  at = readColumns(state, bytes, columns);
+  scratch.starts[scratch.rowCount] = columns + scratch.shift;
+  scratch.ends[scratch.rowCount] = at + scratch.shift;
+  scratch.sourceEnd = at + 1;
   scratch.rowCount++;
   state.lines++;
   return at + 1;
@@ -223,42 +240,42 @@ function readDiff(state: ReaderState, bytes: Uint8Array, start: number): number 
   return at;
 }
 
-/**
- * Copies the columns from `start` into the scratch, hashing the key columns, and returns the index of the newline.
- * Relies on room for everything up to it.
- */
+/** Hashes the key columns from `start` on, and returns the index of the newline that ends the row. */
 function readColumns(state: ReaderState, bytes: Uint8Array, start: number): number {
-  const { columnCount, isKey, scratch } = state;
-  const target = scratch.bytes;
-  let to = scratch.used;
+  const { isKey, keyedCount, scratch } = state;
   let at = start;
   let hash = FNV_OFFSET;
-  for (let column = 0; column < columnCount; column++) {
+  for (let column = 0; column < keyedCount; column++) {
     let byte = bytes[at]!;
     if (isKey[column] === 1) {
       while (byte !== TAB && byte !== NEWLINE) {
-        target[to++] = byte;
         hash = Math.imul(hash ^ byte, FNV_PRIME);
         byte = bytes[++at]!;
       }
       hash = Math.imul(hash ^ COLUMN_END, FNV_PRIME);
     } else {
-      while (byte !== TAB && byte !== NEWLINE) {
-        target[to++] = byte;
-        byte = bytes[++at]!;
-      }
+      while (byte !== TAB && byte !== NEWLINE) byte = bytes[++at]!;
     }
-    const isLast = column === columnCount - 1;
-    if (byte === NEWLINE && !isLast) malformed(state, `it has ${column + 1} columns instead of ${columnCount}`);
-    if (byte === TAB && isLast) malformed(state, `it has more than ${columnCount} columns`);
-    if (!isLast) {
-      target[to++] = TAB;
-      at++;
+    if (byte === NEWLINE) {
+      if (column < state.columnCount - 1) malformed(state, `it has ${column + 1} columns instead of ${state.columnCount}`);
+      break;
     }
+    at++;
   }
-  scratch.keyHashes[scratch.rowCount] = mixed(hash);
-  scratch.used = to;
-  return at;
+  scratch.keyHashes[scratch.rowCount] = keyedCount === 0 ? 0 : mixed(hash);
+  return newlineFrom(state, bytes, at);
+}
+
+/**
+ * The first newline at or behind `at`; bytes[end-1] is one, which bounds the search. Buffer's native search costs a third
+ * of a loop over the bytes, and a long row hardly more than a short one.
+ */
+function newlineFrom(state: ReaderState, bytes: Uint8Array, at: number): number {
+  if (state.viewed !== bytes) {
+    state.viewed = bytes;
+    state.view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+  return state.view.indexOf(NEWLINE, at);
 }
 
 /** Spreads every input bit over the word (the finaliser of MurmurHash3): partitions use a few bits of it. */

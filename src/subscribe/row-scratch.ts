@@ -1,6 +1,6 @@
 /**
- * Where rows gather until they make a chunk. In: bytes, times, diffs and hashes written by the row reader. Out:
- * RowChunks.
+ * Where rows gather until they make a chunk. In: stretches of received bytes, and times, diffs and hashes written by
+ * the row reader. Out: RowChunks.
  *
  * Invariant: the scratch buffers never leave. A chunk is an exactly sized copy of them, so nothing handed out is
  * ever written again, and the memory budget counts what is really held. The copy costs about 1 % of the parse.
@@ -19,6 +19,7 @@ export interface ChunkLimits {
 export interface RowScratch {
   readonly limits: ChunkLimits;
   bytes: Uint8Array;
+  readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   readonly keyHashes: Uint32Array;
   readonly times: BigUint64Array;
@@ -27,8 +28,14 @@ export interface RowScratch {
   readonly diffs: BigInt64Array;
   readonly diffHalves: Uint32Array;
   rowCount: number;
-  /** Bytes written by whole rows; also where the next row starts. */
+  /** Bytes copied so far. */
   used: number;
+  /** Rows not copied yet lie in source[sourceStart..sourceEnd), which goes to bytes[used..). */
+  source: Uint8Array | null;
+  sourceStart: number;
+  sourceEnd: number;
+  /** From an index in `source` to the one in `bytes`. */
+  shift: number;
 }
 
 const TWO_32 = 0x1_0000_0000;
@@ -41,6 +48,7 @@ export function createRowScratch(limits: ChunkLimits): RowScratch {
   return {
     limits,
     bytes: new Uint8Array(limits.bytes),
+    starts: new Uint32Array(limits.rows),
     ends: new Uint32Array(limits.rows),
     keyHashes: new Uint32Array(limits.rows),
     times,
@@ -49,18 +57,52 @@ export function createRowScratch(limits: ChunkLimits): RowScratch {
     diffHalves: new Uint32Array(diffs.buffer),
     rowCount: 0,
     used: 0,
+    source: null,
+    sourceStart: 0,
+    sourceEnd: 0,
+    shift: 0,
   };
 }
 
-/** True when one more row of at most `rowBytes` bytes needs the rows before it taken away first. */
-export function isFull(scratch: RowScratch, rowBytes: number): boolean {
-  return scratch.rowCount === scratch.limits.rows
-    || (scratch.rowCount > 0 && scratch.used + rowBytes > scratch.bytes.length);
+/** True when a row within source[start..end) needs the rows before it taken away first. */
+export function isFull(scratch: RowScratch, source: Uint8Array, start: number, end: number): boolean {
+  const { rowCount, limits, bytes, used } = scratch;
+  if (rowCount === 0) return false;
+  if (rowCount === limits.rows) return true;
+  const stretch = scratch.source === source ? end - scratch.sourceStart : pending(scratch) + end - start;
+  return used + stretch > bytes.length;
 }
 
-/** Makes room for a row that no chunk of the usual size can hold. Only for an empty scratch. */
-export function growFor(scratch: RowScratch, rowBytes: number): void {
-  if (rowBytes > scratch.bytes.length - scratch.used) scratch.bytes = new Uint8Array(rowBytes);
+/** Makes source[start..end) part of what will be copied, with room for it. The scratch is not full. */
+export function reach(scratch: RowScratch, source: Uint8Array, start: number, end: number): void {
+  if (scratch.source !== source) {
+    settle(scratch);
+    scratch.source = source;
+    scratch.sourceStart = start;
+    scratch.sourceEnd = start;
+    scratch.shift = scratch.used - start;
+  }
+  const needed = end + scratch.shift;
+  if (needed <= scratch.bytes.length) return;
+  const grown = new Uint8Array(needed);
+  grown.set(scratch.bytes.subarray(0, scratch.used));
+  scratch.bytes = grown;
+}
+
+/** Copies what was only pointed at; the source may change afterwards. */
+export function settle(scratch: RowScratch): void {
+  const { source } = scratch;
+  if (source === null) return;
+  const length = pending(scratch);
+  if (length > 0) {
+    scratch.bytes.set(source.subarray(scratch.sourceStart, scratch.sourceEnd), scratch.used);
+    scratch.used += length;
+  }
+  scratch.source = null;
+}
+
+function pending(scratch: RowScratch): number {
+  return scratch.source === null ? 0 : scratch.sourceEnd - scratch.sourceStart;
 }
 
 /** Writes an integer of at most 53 bits in two's complement at index `row`. */
@@ -71,11 +113,13 @@ export function writeHalves(halves: Uint32Array, row: number, value: number): vo
 
 /** The gathered rows as a chunk of their own memory, leaving the scratch empty; null when there are none. */
 export function takeChunk(scratch: RowScratch): RowChunk | null {
+  settle(scratch);
   const { rowCount, used } = scratch;
   if (rowCount === 0) return null;
   const times = scratch.times.slice(0, rowCount);
   const chunk: RowChunk = {
     bytes: scratch.bytes.slice(0, used),
+    starts: scratch.starts.slice(0, rowCount),
     ends: scratch.ends.slice(0, rowCount),
     times,
     diffs: scratch.diffs.slice(0, rowCount),

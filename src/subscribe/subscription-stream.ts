@@ -59,6 +59,7 @@ export function createSubscriptionStream(
       if (state.phase === 'copying') rows.take(bytes, start, end);
       else unexpected(state, 'CopyData');
     },
+    released: () => rows.release(),
     message: (type, bytes, start, end) => takeMessage(state, rows, type, bytes, start, end),
   });
   return {

@@ -5,7 +5,7 @@
  *
  * CopyData is one row of the relation, millions a second: a message that lies wholly in a chunk is handed on as
  * a range of that chunk, without a copy and without an object. Only the one message that a cut divides is copied
- * together. Ranges are therefore valid only during the call.
+ * together. Ranges are therefore valid for a short while only, see `released`.
  */
 import { SinkError } from '../errors.ts';
 
@@ -25,8 +25,10 @@ export const MESSAGE = {
 } as const;
 
 export interface FrameHandler {
-  /** A CopyData payload: bytes[start..end), valid only during the call. */
+  /** A CopyData payload: bytes[start..end), valid until `released`. */
   copyData(bytes: Uint8Array, start: number, end: number): void;
+  /** The bytes of the payloads so far are about to be reused. Called before `push` returns, unless it throws. */
+  released(): void;
   /** Any other message by its type byte; payload bytes[start..end), valid only during the call. */
   message(type: number, bytes: Uint8Array, start: number, end: number): void;
 }
@@ -91,6 +93,7 @@ export function createFrameReader(handler: FrameHandler, maxMessageBytes: number
     used += more;
     if (carried < end) return used;
     dispatch(carry, 0, end);
+    handler.released();
     carried = 0;
     if (carry.length > KEPT_CARRY_BYTES) carry = new Uint8Array(4096);
     return used;
@@ -105,6 +108,7 @@ export function createFrameReader(handler: FrameHandler, maxMessageBytes: number
       dispatch(chunk, at, end);
       at = end;
     }
+    handler.released();
     if (at < length) keep(chunk, at, length);
   }
 

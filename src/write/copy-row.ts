@@ -25,7 +25,7 @@ export class RowDecoder {
     this.#slots = slots;
   }
 
-  /** Appends the row to the columns. Throws SinkError row-not-representable or row-malformed. */
+  /** Appends the row to the columns. Throws SinkError row-not-representable, row-malformed or source-protocol (its width). */
   append(bytes: Uint8Array, start: number, end: number): void {
     const slots = this.#slots;
     let at = start;
@@ -82,7 +82,7 @@ export class RowDecoder {
   #wrongWidth(found: number): SinkError {
     const { relationName, columns } = this.#plan;
     return new SinkError(
-      'row-malformed', `relation ${relationName}: a row has ${found > columns.length ? 'more' : 'fewer'} than `
+      'source-protocol', `relation ${relationName}: a row has ${found > columns.length ? 'more' : 'fewer'} than `
       + `${columns.length} columns`,
     );
   }

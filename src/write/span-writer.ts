@@ -109,7 +109,7 @@ async function writeRows(
     const chunk = chunks[rows.chunks[index] ?? 0];
     invariant(chunk !== undefined, 'a surviving row lies in one of the chunks');
     const row = rows.rows[index] ?? 0;
-    const start = row === 0 ? 0 : chunk.ends[row - 1] ?? 0;
+    const start = chunk.starts[row] ?? 0;
     const end = chunk.ends[row] ?? 0;
     const times = copies === null ? 1 : copies[index] ?? 0;
     for (let copy = 0; copy < times; copy++) {
@@ -126,8 +126,8 @@ async function writeRows(
 async function writeInserts(plan: WritePlan, output: Output, chunks: readonly RowChunk[]): Promise<void> {
   for (const chunk of chunks) {
     const words = diffWords(chunk);
-    let start = 0;
     for (let row = 0; row < chunk.rowCount; row++) {
+      const start = chunk.starts[row] ?? 0;
       const end = chunk.ends[row] ?? 0;
       const copies = diffNumber(words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
       if (copies <= 0) {
@@ -137,7 +137,6 @@ async function writeInserts(plan: WritePlan, output: Output, chunks: readonly Ro
         output.decoder.append(chunk.bytes, start, end);
         if (output.file.countRow(end - start)) await output.file.flush();
       }
-      start = end;
     }
   }
 }
@@ -188,8 +187,8 @@ async function writeChanges(
   for (const chunk of chunks) {
     const diffs = diffWords(chunk);
     const times = new Int32Array(chunk.times.buffer, chunk.times.byteOffset, chunk.rowCount * 2);
-    let start = 0;
     for (let row = 0; row < chunk.rowCount; row++) {
+      const start = chunk.starts[row] ?? 0;
       const end = chunk.ends[row] ?? 0;
       const change = diffNumber(diffs[row * 2] ?? 0, diffs[row * 2 + 1] ?? 0);
       // A constant relation is stamped with the last unsigned timestamp; the long column shows its own last one.
@@ -202,7 +201,6 @@ async function writeChanges(
         time.appendWords(timeLow, timeHigh);
         if (output.file.countRow(end - start + 12)) await output.file.flush();
       }
-      start = end;
     }
   }
 }

@@ -8,19 +8,18 @@ import type { RowChunk } from '../batch/row-chunk.ts';
 export function splitChunk(chunk: RowChunk, parts: number): readonly (RowChunk | null)[] {
   const counts = new Uint32Array(parts);
   const sizes = new Float64Array(parts);
-  let start = 0;
   for (let row = 0; row < chunk.rowCount; row++) {
+    const start = chunk.starts[row] ?? 0;
     const end = chunk.ends[row] ?? 0;
     const part = partOf(chunk.keyHashes[row] ?? 0, parts);
     counts[part] = (counts[part] ?? 0) + 1;
     sizes[part] = (sizes[part] ?? 0) + end - start;
-    start = end;
   }
   const split = Array.from({ length: parts }, (_, part) => emptyChunk(counts[part] ?? 0, sizes[part] ?? 0));
   const filled = new Uint32Array(parts);
   const offsets = new Float64Array(parts);
-  start = 0;
   for (let row = 0; row < chunk.rowCount; row++) {
+    const start = chunk.starts[row] ?? 0;
     const end = chunk.ends[row] ?? 0;
     const part = partOf(chunk.keyHashes[row] ?? 0, parts);
     const target = split[part];
@@ -28,6 +27,7 @@ export function splitChunk(chunk: RowChunk, parts: number): readonly (RowChunk |
       const at = filled[part] ?? 0;
       const offset = offsets[part] ?? 0;
       target.bytes.set(chunk.bytes.subarray(start, end), offset);
+      target.starts[at] = offset;
       target.ends[at] = offset + end - start;
       target.times[at] = chunk.times[row] ?? 0n;
       target.diffs[at] = chunk.diffs[row] ?? 0n;
@@ -35,7 +35,6 @@ export function splitChunk(chunk: RowChunk, parts: number): readonly (RowChunk |
       filled[part] = at + 1;
       offsets[part] = offset + end - start;
     }
-    start = end;
   }
   const { minTime, maxTime } = chunk;
   return split.map((part) => (part.rowCount === 0 ? null : { ...part, minTime, maxTime }));
@@ -49,7 +48,7 @@ function partOf(hash: number, parts: number): number {
 /** Its times are those of the whole chunk: bounds, not necessarily met. */
 function emptyChunk(rows: number, size: number): Omit<RowChunk, 'minTime' | 'maxTime'> {
   return {
-    bytes: new Uint8Array(size), ends: new Uint32Array(rows), times: new BigUint64Array(rows),
+    bytes: new Uint8Array(size), starts: new Uint32Array(rows), ends: new Uint32Array(rows), times: new BigUint64Array(rows),
     diffs: new BigInt64Array(rows), keyHashes: new Uint32Array(rows), rowCount: rows,
   };
 }

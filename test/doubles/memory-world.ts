@@ -5,7 +5,6 @@
  */
 import type { RowChunk } from '../../src/batch/row-chunk.ts';
 import { consolidate } from '../../src/batch/consolidate.ts';
-import { rowStart } from '../../src/batch/stash.ts';
 import { SinkError, asSinkError } from '../../src/errors.ts';
 import { applyUpdates } from '../../src/iceberg/apply-update.ts';
 import { type JsonObject, formatJson, parseJson } from '../../src/iceberg/json.ts';
@@ -30,10 +29,12 @@ export interface Change { readonly row: string; readonly time: bigint; readonly 
 /** `row` is COPY text; its first column is the key. */
 export function chunkOf(changes: readonly Change[]): RowChunk {
   const texts = changes.map((change) => Buffer.from(change.row, 'utf8'));
+  let start = 0;
   let end = 0;
   const times = changes.map((change) => change.time);
   return {
     bytes: new Uint8Array(Buffer.concat(texts)),
+    starts: Uint32Array.from(texts, (text) => (start += text.length) - text.length),
     ends: Uint32Array.from(texts, (text) => (end += text.length)),
     times: BigUint64Array.from(times),
     diffs: BigInt64Array.from(changes, (change) => change.diff),
@@ -192,7 +193,7 @@ export const jsonEncoder: Encoder = {
     const data: unknown[] = [];
     const deletes: string[] = [];
     const textOf = (chunk: RowChunk, row: number): string =>
-      Buffer.from(chunk.bytes.subarray(rowStart(chunk, row), chunk.ends[row])).toString('utf8');
+      Buffer.from(chunk.bytes.subarray(chunk.starts[row], chunk.ends[row])).toString('utf8');
     const emit = (content: 'data' | 'equality-deletes', rows: readonly unknown[]): Promise<void> => {
       if (rows.length === 0) return Promise.resolve();
       const bytes = new TextEncoder().encode(JSON.stringify(rows));

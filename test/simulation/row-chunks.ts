@@ -1,5 +1,5 @@
 /** Rows as chunks, for seeds that leave the bytes of the wire out. */
-import type { RowChunk } from '../../src/batch/row-chunk.ts';
+import { type RowChunk, contiguousStarts } from '../../src/batch/row-chunk.ts';
 import { type Change, keyOf } from './history.ts';
 import { hashText } from './random.ts';
 
@@ -28,27 +28,26 @@ export function chunkOf(changes: readonly Change[], hashMask: number, wholeRowIs
     if (change.time < minTime) minTime = change.time;
     if (change.time > maxTime) maxTime = change.time;
   }
-  return { bytes, ends, times, diffs, keyHashes, rowCount, minTime, maxTime };
+  return { bytes, starts: contiguousStarts(ends), ends, times, diffs, keyHashes, rowCount, minTime, maxTime };
 }
 
 export function copyOfChunk(chunk: RowChunk): RowChunk {
   return {
     ...chunk,
-    bytes: chunk.bytes.slice(), ends: chunk.ends.slice(), times: chunk.times.slice(), diffs: chunk.diffs.slice(),
+    bytes: chunk.bytes.slice(), starts: chunk.starts.slice(), ends: chunk.ends.slice(), times: chunk.times.slice(), diffs: chunk.diffs.slice(),
     keyHashes: chunk.keyHashes.slice(),
   };
 }
 
 /** Takes the memory away, as handing it to a worker thread does: whoever still looks finds nothing. */
 export function detach(chunk: RowChunk): void {
-  for (const view of [chunk.bytes, chunk.ends, chunk.times, chunk.diffs, chunk.keyHashes]) {
+  for (const view of [chunk.bytes, chunk.starts, chunk.ends, chunk.times, chunk.diffs, chunk.keyHashes]) {
     if (view.buffer instanceof ArrayBuffer && !view.buffer.detached) view.buffer.transfer(0);
   }
 }
 
 export function rowText(chunk: RowChunk, row: number): string {
-  const start = row === 0 ? 0 : chunk.ends[row - 1] ?? 0;
-  return decoder.decode(chunk.bytes.subarray(start, chunk.ends[row]));
+  return decoder.decode(chunk.bytes.subarray(chunk.starts[row], chunk.ends[row]));
 }
 
 const decoder = new TextDecoder();

@@ -126,12 +126,19 @@ describe('GIVEN values that a column cannot hold', () => {
   });
 
   test.each([
-    ['NULL where NOT NULL', '\\N\t1\t{}\tempty\t1'], ['too few columns', '1\t1\t{}\tempty'], ['too many columns', '1\t1\t{}\tempty\t1\t1'],
+    ['NULL where NOT NULL', '\\N\t1\t{}\tempty\t1'],
     ['an integer that is none', 'x1\t1\t{}\tempty\t1'], ['an open list', '1\t1\t{1\tempty\t1'], ['text behind a list', '1\t1\t{1}2\tempty\t1'],
     ['an open range', '1\t1\t{}\t[1,2\t1'], ['a range of one bound', '1\t1\t{}\t[1]\t1'], ['an empty item', '1\t1\t{1,}\tempty\t1'],
   ])('WHEN a row has %s THEN it is malformed, whatever the policy', async (_what, row) => {
     const plan = planOf(columns, { keyColumns: [0], rowErrorPolicy: 'null' });
     expect(await errorOf(writeSpan(plan, [chunkOf([{ row }])]))).toMatchObject({ code: 'row-malformed' });
+  });
+
+  test.each([
+    ['too few columns', '1\t1\t{}\tempty'], ['too many columns', '1\t1\t{}\tempty\t1\t1'],
+  ])('WHEN a row has %s THEN the server broke the protocol, and nothing of the span is written', async (_what, row) => {
+    const plan = planOf(columns, { keyColumns: [0], rowErrorPolicy: 'null' });
+    expect(await errorOf(writeSpan(plan, [chunkOf([{ row }])]))).toMatchObject({ code: 'source-protocol', disposition: 'restart' });
   });
 
   test('WHEN a "char" is not UTF-8 THEN it is a row error or NULL; other text makes the batch malformed', async () => {

@@ -1,5 +1,5 @@
 /** What the tests of the write stage are made of: SQL types from their text, chunks from COPY lines, plans. */
-import type { RowChunk } from '../../../src/batch/row-chunk.ts';
+import { type RowChunk, contiguousStarts } from '../../../src/batch/row-chunk.ts';
 import type { Schema } from '../../../src/iceberg/types.ts';
 import type { Column, Relation } from '../../../src/relation/relation.ts';
 import { RANGE_NAMES, type RangeName, SCALAR_NAMES, type ScalarName, type SqlType, range, scalar } from '../../../src/relation/sql-type.ts';
@@ -98,7 +98,7 @@ export function chunkOf(changes: readonly Change[], hashOf: (row: string) => num
   rows.forEach((row, index) => { ends[index] = end += row.length; });
   const times = BigUint64Array.from(changes, (change) => change.time ?? 1n);
   return {
-    bytes: new Uint8Array(bytes), ends, times, diffs: BigInt64Array.from(changes, (change) => change.diff ?? 1n),
+    bytes: new Uint8Array(bytes), starts: contiguousStarts(ends), ends, times, diffs: BigInt64Array.from(changes, (change) => change.diff ?? 1n),
     keyHashes: Uint32Array.from(changes, (change) => hashOf(String(change.row))), rowCount: rows.length,
     minTime: times.reduce((a, b) => (a < b ? a : b), 2n ** 64n - 1n), maxTime: times.reduce((a, b) => (a > b ? a : b), 0n),
   };

@@ -2,15 +2,17 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RowChunk } from '../../../src/batch/row-chunk.ts';
-import { PARTITIONS_PER_LEVEL, Stash, partitionChunk, partitionOf, rowStart, splitChunk } from '../../../src/batch/stash.ts';
+import { PARTITIONS_PER_LEVEL, Stash, partitionChunk, partitionOf, splitChunk } from '../../../src/batch/stash.ts';
 
 interface Row { text: string; time: bigint; diff: bigint; keyHash: number }
 
 function chunkOf(rows: readonly Row[]): RowChunk {
   const texts = rows.map((row) => Buffer.from(row.text, 'utf8'));
+  let start = 0;
   let end = 0;
   return {
     bytes: new Uint8Array(Buffer.concat(texts)),
+    starts: Uint32Array.from(texts, (text) => (start += text.length) - text.length),
     ends: Uint32Array.from(texts, (text) => (end += text.length)),
     times: BigUint64Array.from(rows, (row) => row.time),
     diffs: BigInt64Array.from(rows, (row) => row.diff),
@@ -23,7 +25,7 @@ function chunkOf(rows: readonly Row[]): RowChunk {
 
 function rowsOf(chunk: RowChunk): Row[] {
   return Array.from({ length: chunk.rowCount }, (_, row) => ({
-    text: Buffer.from(chunk.bytes.subarray(rowStart(chunk, row), chunk.ends[row])).toString('utf8'),
+    text: Buffer.from(chunk.bytes.subarray(chunk.starts[row], chunk.ends[row])).toString('utf8'),
     time: chunk.times[row]!, diff: chunk.diffs[row]!, keyHash: chunk.keyHashes[row]!,
   }));
 }

@@ -38,7 +38,7 @@ function handClock(): Clock & { fire(): void } {
 function row(text: string): RowChunk {
   return {
     rowCount: 1, minTime: 1n, maxTime: 1n, times: new BigUint64Array([1n]), diffs: new BigInt64Array([1n]),
-    ends: new Uint32Array([text.length]), keyHashes: new Uint32Array([1]), bytes: Buffer.from(text),
+    starts: new Uint32Array([0]), ends: new Uint32Array([text.length]), keyHashes: new Uint32Array([1]), bytes: Buffer.from(text),
   };
 }
 

@@ -18,7 +18,7 @@ export function rowsOf(chunk: RowChunk): readonly FlatRow[] {
     kind: 'row',
     time: chunk.times[i] ?? -1n,
     diff: chunk.diffs[i] ?? 0n,
-    text: Buffer.from(chunk.bytes.subarray(i === 0 ? 0 : chunk.ends[i - 1], chunk.ends[i])).toString('latin1'),
+    text: Buffer.from(chunk.bytes.subarray(chunk.starts[i], chunk.ends[i])).toString('latin1'),
     hash: chunk.keyHashes[i] ?? -1,
   }));
 }

@@ -106,7 +106,7 @@ describe('GIVEN a subscription', () => {
 
 describe('GIVEN a divided message with a long announced length', () => {
   it('WHEN only its header has come THEN no such memory is taken', () => {
-    const reader = createFrameReader({ copyData() {}, message() {} });
+    const reader = createFrameReader({ copyData() {}, released() {}, message() {} });
     const before = process.memoryUsage().arrayBuffers;
     reader.push(Buffer.from([0x64, 0x3f, 0xff, 0xff, 0xff, 1, 2]));
     expect(reader.partialBytes()).toBe(7);

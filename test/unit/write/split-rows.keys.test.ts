@@ -6,7 +6,7 @@ import { chunkOf } from '../../e2e/write/rows.ts';
 
 function rowsOf(chunk: RowChunk): readonly string[] {
   return Array.from({ length: chunk.rowCount }, (_, row) => {
-    const text = Buffer.from(chunk.bytes.subarray(row === 0 ? 0 : chunk.ends[row - 1], chunk.ends[row])).toString();
+    const text = Buffer.from(chunk.bytes.subarray(chunk.starts[row], chunk.ends[row])).toString();
     return `${text}|${chunk.diffs[row]}|${chunk.times[row]}|${chunk.keyHashes[row]}`;
   });
 }
