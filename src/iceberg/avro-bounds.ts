@@ -29,10 +29,10 @@ const STEPS_PER_BYTE = 4;
 const FREE_STEPS = 1000;
 
 /**
- * Visits in a whole file. A manifest of 100,000 files with metrics of 20 columns has 40 million, which decode to about
- * a gigabyte; more of them would be all that a process has.
+ * Visits in a whole file. A manifest of 50,000 files with metrics of 20 columns has 20 million, which decode to about a
+ * gigabyte; the sink reads manifests up to 4 MB, in which 20,000 such files fit, and lists.
  */
-const MAX_VISITS = 50_000_000;
+const MAX_VISITS = 20_000_000;
 
 /**
  * Returns a function that checks that `bytes` hold exactly `count` records of the schema, or throws `catalog-protocol`;

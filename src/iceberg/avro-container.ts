@@ -151,7 +151,8 @@ export function readAvroContainer(bytes: Uint8Array): AvroContents {
   const schema = parseJson(schemaText) as JsonValue;
   const check = boundsCheckerFor(schema);
   const type = readableType(schema);
-  const records: AvroRecord[] = [];
+  // All blocks are checked before the first is decoded: a bomb may begin with honest ones.
+  const blocks: { readonly block: Buffer; readonly count: number }[] = [];
   let room = MAX_UNPACKED_BYTES;
   while (reader.at < input.length) {
     const count = readLength(reader);
@@ -159,8 +160,10 @@ export function readAvroContainer(bytes: Uint8Array): AvroContents {
     room -= block.length;
     if (!take(reader, SYNC_BYTES).equals(sync)) throw damaged('a block does not end with the sync marker');
     check(block, count);
-    decodeBlock(type, block, count, records);
+    if (count > 0) blocks.push({ block, count });
   }
+  const records: AvroRecord[] = [];
+  for (const { block, count } of blocks) decodeBlock(type, block, count, records);
   return { schema, records, metadata };
 }
 
