@@ -34,7 +34,7 @@ describe('GIVEN manifests and lists that Iceberg Java and PyIceberg wrote', () =
 
   test('WHEN manifests are damaged THEN they are refused by name, or what is read can be merged and written again', () => {
     const corpus = [...manifests, ...manifests.map(unpacked)];
-    for (const bytes of damaged(corpus, seedOf(1), runsOf(6000))) {
+    for (const bytes of damaged(corpus, seedOf(1), runsOf(2500))) {
       const outcome = attempt(() => readManifest(bytes), bytes, CODES);
       if (outcome.kind === 'refused') continue;
       // The sink's own use of a manifest: merged with another, in a list that says what lists say.
@@ -49,7 +49,7 @@ describe('GIVEN manifests and lists that Iceberg Java and PyIceberg wrote', () =
 
   test('WHEN lists are damaged THEN they are refused by name or agree with their table', () => {
     const corpus = [...lists, ...lists.map(unpacked)];
-    for (const bytes of damaged(corpus, seedOf(2), runsOf(6000))) {
+    for (const bytes of damaged(corpus, seedOf(2), runsOf(2500))) {
       const outcome = attempt(() => readManifestList(bytes), bytes, CODES);
       if (outcome.kind === 'refused') continue;
       attempt(() => checkManifestList(outcome.value, 5n), bytes, CODES);
@@ -104,7 +104,7 @@ describe('GIVEN an Avro file made to kill its reader', () => {
     ['a record within itself', () => container(record([field('a', ['r', 'null'])]), [{ count: 1, bytes: Buffer.alloc(100_000) }])],
     ['a schema 100,000 deep', () => container(deepSchema(100_000), [])],
     ['a schema of 450 levels', () => container(deepSchema(450), [])],
-    ['a schema of a million fields', () => container(record(Array.from({ length: 100_000 }, (_, index) => field(`f${index}`, 'int'))), [])],
+    ['a schema of 100,000 fields', () => container(record(Array.from({ length: 100_000 }, (_, index) => field(`f${index}`, 'int'))), [])],
     ['one name for two types', () => container(record([
       field('a', { type: 'record', name: 'n.x', fields: [field('b', 'null')] }),
       field('c', { type: 'record', name: 'm.x', fields: [field('b', { type: 'array', items: 'int' })] }), field('d', 'n.x'),
@@ -116,7 +116,7 @@ describe('GIVEN an Avro file made to kill its reader', () => {
     ['a union branch of 2^31', () => container(record([field('a', ['null', 'int'])]), [{ count: 1, bytes: Buffer.from(long(2 ** 31 - 1)) }])],
     ['a fixed of 2^50', () => container(record([field('a', { type: 'fixed', name: 'f', size: 2 ** 50 })]), [{ count: 1, bytes: Buffer.from([1]) }])],
     ['a fixed of -1', () => container(record([field('a', { type: 'fixed', name: 'f', size: -1 })]), [{ count: 1, bytes: Buffer.from([1]) }])],
-    ['a bomb of 700 MB', () => container(record([field('a', 'bytes')]), [{ count: 1, bytes: deflateRawSync(Buffer.alloc(700 * 1024 * 1024)) }], 'deflate')],
+    ['a bomb of 600 MB', () => container(record([field('a', 'bytes')]), [{ count: 1, bytes: deflateRawSync(Buffer.alloc(600 * 1024 * 1024), { level: 1 }) }], 'deflate')],
     ['a header of 2^50 members', () => Buffer.from([...Buffer.from('Obj\u0001', 'latin1'), ...long(2n ** 50n)])],
     ['a codec with a line break', () => container(record([]), [{ count: 1, bytes: Buffer.from([1]) }], 'de\r\nflate')],
     ['code in a field name', () => container(record([field('a;globalThis.stolen=1;b', 'int')]), [{ count: 1, bytes: Buffer.from([2]) }])],
