@@ -6,9 +6,18 @@
  * themselves live once, in the bytes of the page to be.
  */
 import { ByteWriter } from './byte-writer.ts';
-import type { BytesValues, FixedValues, Values, WordValues } from './values.ts';
+import { encodePlain } from './plain.ts';
+import type { DecimalValues, Values, WordValues } from './values.ts';
 
 const FIRST_SLOTS = 1024;
+
+/** Byte strings: between offsets, or of one width, the first being that of index `origin`. */
+interface ByteSource {
+  readonly data: Uint8Array;
+  readonly offsets: Int32Array | null;
+  readonly width: number;
+  readonly origin: number;
+}
 
 export class Dictionary {
   /** Distinct values. */
@@ -49,8 +58,9 @@ export class Dictionary {
       case 'words': return values.width === 1
         ? this.#addWords(values, from, to, indices)
         : this.#addDoubleWords(values, from, to, indices);
-      case 'fixed': return this.#addFixed(values, from, to, indices);
-      case 'bytes': return this.#addByteArrays(values, from, to, indices);
+      case 'decimal': return this.#addDecimals(values, from, to, indices);
+      case 'fixed': return this.#addBytes({ data: values.data, offsets: null, width: values.width, origin: 0 }, from, to, indices);
+      case 'bytes': return this.#addBytes({ data: values.data, offsets: values.offsets, width: 0, origin: 0 }, from, to, indices);
       case 'bits': return from;
     }
   }
@@ -101,41 +111,40 @@ export class Dictionary {
     return to;
   }
 
-  #addFixed({ data, width }: FixedValues, from: number, to: number, indices: Int32Array): number {
+  /** Decimals are looked up as the bytes that they are in the file. */
+  #addDecimals(values: DecimalValues, from: number, to: number, indices: Int32Array): number {
+    const encoded = new ByteWriter((to - from) * values.width);
+    encodePlain(encoded, values, from, to);
+    return this.#addBytes({ data: encoded.bytes, offsets: null, width: values.width, origin: from }, from, to, indices);
+  }
+
+  #addBytes(source: ByteSource, from: number, to: number, indices: Int32Array): number {
+    const { data, offsets, width, origin } = source;
+    const prefix = offsets === null ? 0 : 4;
+    let slots = this.#slots;
+    let hashes = this.#hashes;
     for (let index = from; index < to; index++) {
-      const entry = this.#findBytes(data, index * width, width, 0);
-      if (entry === 0) return index;
+      const start = offsets === null ? (index - origin) * width : offsets[index] ?? 0;
+      const length = offsets === null ? width : (offsets[index + 1] ?? 0) - start;
+      const hash = hashBytes(data, start, length);
+      let slot = hash & (slots.length - 1);
+      let entry = slots[slot] ?? 0;
+      while (entry !== 0 && !(hashes[entry - 1] === hash && this.#isEntry(entry, data, start, length, prefix))) {
+        slot = (slot + 1) & (slots.length - 1);
+        entry = slots[slot] ?? 0;
+      }
+      if (entry === 0) {
+        if (!this.#hasRoom(length + prefix)) return index;
+        if (prefix > 0) this.#page.uint32(length);
+        this.#starts[this.size] = this.#page.length;
+        this.#page.append(data.subarray(start, start + length));
+        entry = this.#enter(slot, hash);
+        slots = this.#slots;
+        hashes = this.#hashes;
+      }
       indices[index] = entry - 1;
     }
     return to;
-  }
-
-  #addByteArrays({ data, offsets }: BytesValues, from: number, to: number, indices: Int32Array): number {
-    for (let index = from; index < to; index++) {
-      const start = offsets[index] ?? 0;
-      const entry = this.#findBytes(data, start, (offsets[index + 1] ?? 0) - start, 4);
-      if (entry === 0) return index;
-      indices[index] = entry - 1;
-    }
-    return to;
-  }
-
-  /** The entry of a value, made if it is new; 0 if there is no room. `prefix`: bytes of the length in front. */
-  #findBytes(data: Uint8Array, start: number, length: number, prefix: number): number {
-    const hash = hashBytes(data, start, length);
-    const slots = this.#slots;
-    let slot = hash & (slots.length - 1);
-    for (;;) {
-      const entry = slots[slot] ?? 0;
-      if (entry === 0) break;
-      if (this.#hashes[entry - 1] === hash && this.#isEntry(entry, data, start, length, prefix)) return entry;
-      slot = (slot + 1) & (slots.length - 1);
-    }
-    if (!this.#hasRoom(length + prefix)) return 0;
-    if (prefix > 0) this.#page.uint32(length);
-    this.#starts[this.size] = this.#page.length;
-    this.#page.append(data.subarray(start, start + length));
-    return this.#enter(slot, hash);
   }
 
   #isEntry(entry: number, data: Uint8Array, start: number, length: number, prefix: number): boolean {

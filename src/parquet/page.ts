@@ -17,7 +17,7 @@ export const PAGE_TYPE = { data: 0, dictionary: 2 } as const;
  * A page ends at this many slots or bytes: what a reader must decode to get at one row. A multiple of 8, so that
  * booleans are cut between bytes.
  */
-const PAGE_SLOTS = 16_384;
+const PAGE_SLOTS = 32_768;
 const PAGE_BYTES = 1024 * 1024;
 
 /** A part of a batch's slots, and of its present values. */

@@ -1,6 +1,6 @@
 /** The PLAIN encoding (parquet-format, Encodings.md): values back to back, byte arrays with their length in front. */
 import type { ByteWriter } from './byte-writer.ts';
-import { type BitValues, type BytesValues, type Values, plainSize } from './values.ts';
+import { type BitValues, type BytesValues, type DecimalValues, type Values, plainSize } from './values.ts';
 
 /** Below this a loop beats the call of `set`. */
 const SHORT_COPY = 32;
@@ -18,6 +18,9 @@ export function encodePlain(out: ByteWriter, values: Values, from: number, to: n
       out.append(new Uint8Array(buffer, byteOffset + from * size, (to - from) * size));
       return;
     }
+    case 'decimal':
+      encodeDecimals(out, values, from, to);
+      return;
     case 'fixed':
       out.append(values.data.subarray(from * values.width, to * values.width));
       return;
@@ -25,6 +28,31 @@ export function encodePlain(out: ByteWriter, values: Values, from: number, to: n
       encodeByteArrays(out, values, from, to);
       return;
   }
+}
+
+/** Big-endian two's complement, in as many bytes as the precision needs: from the last byte to the first. */
+function encodeDecimals(out: ByteWriter, values: DecimalValues, from: number, to: number): void {
+  const { words, width } = values;
+  const bytes = out.bytes;
+  let start = out.length;
+  for (let index = from; index < to; index++, start += width) {
+    let place = start + width;
+    for (let at = index * 4; place - start >= 4; at++) {
+      const word = words[at] ?? 0;
+      bytes[place - 1] = word;
+      bytes[place - 2] = word >> 8;
+      bytes[place - 3] = word >> 16;
+      bytes[place - 4] = word >> 24;
+      place -= 4;
+    }
+    if (place === start) continue;
+    let rest = words[index * 4 + (width >> 2)] ?? 0;
+    while (place > start) {
+      bytes[--place] = rest;
+      rest >>= 8;
+    }
+  }
+  out.length = start;
 }
 
 function encodeByteArrays(out: ByteWriter, values: BytesValues, from: number, to: number): void {

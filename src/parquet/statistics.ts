@@ -9,7 +9,9 @@ import { invariant } from '../errors.ts';
 import { truncateLower, truncateUpper } from '../iceberg/truncate.ts';
 import type { PrimitiveType } from '../iceberg/types.ts';
 import { physicalType } from './schema.ts';
-import type { BitValues, BytesValues, FixedValues, Values, WordValues } from './values.ts';
+import { ByteWriter } from './byte-writer.ts';
+import { encodePlain } from './plain.ts';
+import type { BitValues, BytesValues, DecimalValues, FixedValues, Values, WordValues } from './values.ts';
 
 /** `bytes`: unsigned, from the left. `signed`: big-endian two's complement of one length. */
 export type Order = 'boolean' | 'int32' | 'int64' | 'float' | 'double' | 'bytes' | 'signed';
@@ -41,7 +43,8 @@ export function boundsOf(
     case 'words':
       if (order === 'int32') return int32Bounds(values, from, to);
       return order === 'int64' ? int64Bounds(values, from, to) : floatBounds(values, order, from, to);
-    case 'fixed': return fixedBounds(values, order, from, to);
+    case 'decimal': return decimalBounds(values, from, to);
+    case 'fixed': return fixedBounds(values, from, to);
     case 'bytes': return bytesBounds(values, from, to, numbers);
   }
 }
@@ -152,22 +155,45 @@ function wordBytes(words: Int32Array | Float32Array | Float64Array): Uint8Array 
   return new Uint8Array(words.buffer);
 }
 
-function fixedBounds(values: FixedValues, order: Order, from: number, to: number): Bounds {
-  const { data, width } = values;
-  const flip = order === 'signed' ? 0x80 : 0;
+function decimalBounds(values: DecimalValues, from: number, to: number): Bounds {
+  const { words } = values;
+  let min = from;
+  let max = from;
+  for (let index = from + 1; index < to; index++) {
+    if (compareDecimals(words, index, min) < 0) min = index;
+    else if (compareDecimals(words, index, max) > 0) max = index;
+  }
+  const encoded = (index: number): Uint8Array => {
+    const out = new ByteWriter(values.width);
+    encodePlain(out, values, index, index + 1);
+    return out.view();
+  };
+  return { lower: encoded(min), upper: encoded(max) };
+}
+
+/** The sign is in the highest word; the others are unsigned. */
+function compareDecimals(words: Int32Array, left: number, right: number): number {
+  const top = (words[left * 4 + 3] ?? 0) - (words[right * 4 + 3] ?? 0);
+  if (top !== 0) return top;
+  for (let word = 2; word >= 0; word--) {
+    const difference = ((words[left * 4 + word] ?? 0) >>> 0) - ((words[right * 4 + word] ?? 0) >>> 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function fixedBounds({ data, width }: FixedValues, from: number, to: number): Bounds {
   let min = from * width;
   let max = min;
   for (let at = (from + 1) * width; at < to * width; at += width) {
-    if (compareFixed(data, width, flip, at, min) < 0) min = at;
-    else if (compareFixed(data, width, flip, at, max) > 0) max = at;
+    if (compareFixed(data, width, at, min) < 0) min = at;
+    else if (compareFixed(data, width, at, max) > 0) max = at;
   }
   return { lower: data.slice(min, min + width), upper: data.slice(max, max + width) };
 }
 
-function compareFixed(data: Uint8Array, width: number, flip: number, left: number, right: number): number {
-  const first = ((data[left] ?? 0) ^ flip) - ((data[right] ?? 0) ^ flip);
-  if (first !== 0) return first;
-  for (let byte = 1; byte < width; byte++) {
+function compareFixed(data: Uint8Array, width: number, left: number, right: number): number {
+  for (let byte = 0; byte < width; byte++) {
     const difference = (data[left + byte] ?? 0) - (data[right + byte] ?? 0);
     if (difference !== 0) return difference;
   }

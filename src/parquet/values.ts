@@ -3,7 +3,8 @@
  * left out. Everything behind this file sees dense values only.
  *
  * The forms: `bits` booleans, low bit first; `words` little-endian values of one or two 32-bit words (also floats,
- * whose bits are all that counts here); `fixed` bytes of one length; `bytes` with Arrow's offsets.
+ * whose bits are all that counts here); `decimal` integers of four such words, big-endian only in the file; `fixed`
+ * bytes of one length; `bytes` with Arrow's offsets.
  */
 import type { Data } from 'apache-arrow';
 
@@ -19,6 +20,14 @@ export interface WordValues {
   /** Words of a value. */
   readonly width: 1 | 2;
 }
+export interface DecimalValues {
+  readonly form: 'decimal';
+  readonly count: number;
+  /** Two's complement in four words, low first. */
+  readonly words: Int32Array;
+  /** Bytes of a value in the file. */
+  readonly width: number;
+}
 export interface FixedValues {
   readonly form: 'fixed';
   readonly count: number;
@@ -32,7 +41,7 @@ export interface BytesValues {
   readonly data: Uint8Array;
   readonly offsets: Int32Array;
 }
-export type Values = BitValues | WordValues | FixedValues | BytesValues;
+export type Values = BitValues | WordValues | DecimalValues | FixedValues | BytesValues;
 
 export function presentValues(type: PrimitiveType, data: Data, slots: Slots): Values {
   const positions = presentPositions(slots);
@@ -44,7 +53,7 @@ export function presentValues(type: PrimitiveType, data: Data, slots: Slots): Va
     case 'double': return wordValues(data, 2, 2, positions);
     case 'bytes': return bytesValues(data.values as Uint8Array, data.valueOffsets as Int32Array, positions);
     case 'fixed':
-      if (type.kind === 'decimal') return bigEndianValues(wordsOf(data), fixedLength(type), positions);
+      if (type.kind === 'decimal') return decimalValues(wordsOf(data), fixedLength(type), positions);
       return fixedValues(data.values as Uint8Array, fixedLength(type), positions);
   }
 }
@@ -93,23 +102,15 @@ function wordValues(data: Data, stride: 1 | 2 | 4, width: 1 | 2, positions: Posi
   return { form: 'words', count, width, words };
 }
 
-/** Decimals of 128 bits as big-endian two's complement of `width` bytes. */
-function bigEndianValues(source: Int32Array, width: number, positions: Positions): FixedValues {
+function decimalValues(source: Int32Array, width: number, positions: Positions): DecimalValues {
   const { count, first, scattered } = positions;
-  const data = new Uint8Array(count * width);
+  if (scattered === null) return { form: 'decimal', count, width, words: source.subarray(first * 4, (first + count) * 4) };
+  const words = new Int32Array(count * 4);
   for (let index = 0; index < count; index++) {
-    const at = (scattered === null ? first + index : scattered[index] ?? 0) * 4;
-    let to = (index + 1) * width - 1;
-    const stop = index * width;
-    for (let word = at; to >= stop; word++) {
-      const value = source[word] ?? 0;
-      data[to--] = value;
-      if (to >= stop) data[to--] = value >> 8;
-      if (to >= stop) data[to--] = value >> 16;
-      if (to >= stop) data[to--] = value >> 24;
-    }
+    const at = (scattered[index] ?? 0) * 4;
+    for (let word = 0; word < 4; word++) words[index * 4 + word] = source[at + word] ?? 0;
   }
-  return { form: 'fixed', count, width, data };
+  return { form: 'decimal', count, width, words };
 }
 
 function fixedValues(source: Uint8Array, width: number, positions: Positions): FixedValues {
@@ -171,7 +172,7 @@ export function plainSize(values: Values, from: number, to: number): number {
   switch (values.form) {
     case 'bits': return (to - from + 7) >> 3;
     case 'words': return (to - from) * values.width * 4;
-    case 'fixed': return (to - from) * values.width;
+    case 'decimal': case 'fixed': return (to - from) * values.width;
     case 'bytes': return (values.offsets[to] ?? 0) - (values.offsets[from] ?? 0) + (to - from) * 4;
   }
 }
