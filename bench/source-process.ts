@@ -1,54 +1,216 @@
 /**
- * The benchmark's source, in a process of its own so that its cost is not the sink's. Prints one JSON line when ready; then
- * each line on standard input `changes COUNT` applies that many change lines at one time and answers with that time.
+ * The benchmark's source, in a process of its own so that its cost is not the sink's.
  *
- *   node bench/source-process.ts --rows N --seed S
+ *   node bench/source-process.ts SCRIPT.json
+ *
+ * Plays a script (source-script.ts). Prints one JSON line when ready and one for each span that it closed. On standard
+ * input `token N` gives N tokens to every relation, `token N NAME` to one.
  */
+import { createReadStream, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createMaterializeStandIn } from '../src/embedded/materialize/stand-in.ts';
-import type { LineChange } from '../src/embedded/materialize/world.ts';
-import { BENCH_COLUMNS, FIRST_ID, createRandom, generateSnapshot, otherColumns } from './workload.ts';
+import { copyOutResponse, progressMessage } from './frames.ts';
+import { FIRST_ID, type LineBlocks, type Mix, buildLineBlocks, fillLineBlocks } from './line-blocks.ts';
+import { type Shape, shapeOf } from './shapes.ts';
+import type { RelationScript, SourceReport, SourceScript, SourceStep } from './source-script.ts';
+import { type SubscribeOutput, type SubscribeRequest, openSubscribeFront } from './subscribe-front.ts';
 
-const { values } = parseArgs({ options: { rows: { type: 'string' }, seed: { type: 'string' } } });
-const rowCount = Number(values.rows ?? 1_000_000);
-const seed = Number(values.seed ?? 1);
+/** A stride that meets each of `keys` once before any twice, far from the key before it. */
+function keyStride(keys: number): number {
+  let stride = Math.max(1, Math.floor(keys * 0.618));
+  while (greatestDivisor(stride, keys) !== 1) stride++;
+  return stride;
+}
 
-const standIn = await createMaterializeStandIn({ tickMs: 200, maxResultBytes: 1e12, maxBufferedBytes: 4e9 });
-const relation = standIn.createRelation({
-  name: 'bench', kind: 'table', columns: BENCH_COLUMNS, keys: [[0]], retainHistoryMs: 3_600_000,
-  generateSnapshot: generateSnapshot(rowCount, seed),
-});
-const random = createRandom(seed + 1);
-let nextId = FIRST_ID + rowCount;
+function greatestDivisor(left: number, right: number): number {
+  return right === 0 ? left : greatestDivisor(right, left % right);
+}
 
-/** Half updates (two lines), a quarter inserts, a quarter deletes, of keys uniform over the snapshot, each touched once. */
-function changes(lines: number): LineChange[] {
-  const made: LineChange[] = [];
-  const touched = new Set<number>();
-  while (made.length < lines) {
-    const kind = random();
-    if (kind < 0.4) {
-      made.push({ line: `${nextId++}\t${otherColumns(random)}`, diff: 1 });
-      continue;
-    }
-    const id = FIRST_ID + Math.floor(random() * rowCount);
-    if (touched.has(id)) continue;
-    touched.add(id);
-    // The old values are as wrong as they are irrelevant: a retraction counts by its key.
-    made.push({ line: `${id}\t${otherColumns(random)}`, diff: -1 });
-    if (kind < 0.8) made.push({ line: `${id}\t${otherColumns(random)}`, diff: 1 });
+interface Tokens {
+  give(count: number): void;
+  take(): Promise<void>;
+}
+
+function createTokens(): Tokens {
+  let held = 0;
+  let waiting: (() => void)[] = [];
+  return {
+    give(count) {
+      held += count;
+      const woken = waiting;
+      waiting = [];
+      for (const wake of woken) wake();
+    },
+    async take() {
+      while (held === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+      held--;
+    },
+  };
+}
+
+/** One subscription being served. */
+interface Play {
+  readonly script: RelationScript;
+  readonly shape: Shape;
+  readonly output: SubscribeOutput;
+  readonly tokens: Tokens;
+  /** All times before it are closed, or being closed by the step that runs. */
+  timeMs: number;
+  /** Spans so far, so that each meets other keys. */
+  spans: number;
+  nextId: number;
+}
+
+const blocksByKind = new Map<string, LineBlocks>();
+
+function blocksOf(script: RelationScript, mix: Mix, lines: number): LineBlocks {
+  const size = Math.min(lines, 131_072);
+  const key = `${script.shape} ${mix} ${size}`;
+  const blocks = blocksByKind.get(key) ?? buildLineBlocks(shapeOf(script.shape), mix, size, 1);
+  blocksByKind.set(key, blocks);
+  return blocks;
+}
+
+function report(line: SourceReport): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+async function close(play: Play, frontierMs: number, lines: number): Promise<void> {
+  play.timeMs = frontierMs;
+  const atMs = Date.now();
+  await play.output.send(progressMessage(BigInt(frontierMs), play.shape.columns.length));
+  report({ event: 'closed', relation: play.script.name, frontier: String(frontierMs), lines, atMs });
+}
+
+async function snapshot(play: Play, rows: number): Promise<void> {
+  const { script, timeMs } = play;
+  const names = { idOf: (key: number) => FIRST_ID + key, timeOf: () => timeMs };
+  if (rows > 0) {
+    for (const bytes of fillLineBlocks(blocksOf(script, 'insert', rows), rows, names)) await play.output.send(bytes);
   }
-  return made;
+  play.nextId = FIRST_ID + rows;
+  await close(play, timeMs + 1, rows);
 }
 
-process.stdout.write(`${JSON.stringify({ url: standIn.url })}\n`);
-for await (const line of createInterface({ input: process.stdin })) {
-  const [, count] = line.split(' ');
-  const made = changes(Number(count));
-  const time = standIn.writeTime();
-  standIn.applyLines(relation, time, made);
-  standIn.advance(time + 1n);
-  process.stdout.write(`${JSON.stringify({ time: String(time), lines: made.length })}\n`);
+type SpanStep = Extract<SourceStep, { kind: 'span' | 'spans-on-token' }>;
+
+async function span(play: Play, step: SpanStep): Promise<void> {
+  const from = Math.ceil(play.timeMs / step.spanMs) * step.spanMs;
+  await lines(play, { ...step, fromMs: from });
+  await close(play, from + step.spanMs, step.lines);
 }
+
+interface LinesRequest {
+  readonly mix: Mix;
+  readonly lines: number;
+  readonly keys: number;
+  readonly times: number;
+  readonly spanMs: number;
+  readonly fromMs: number;
+}
+
+/** Inserts get new ids; other changes meet ids of the snapshot in an order that repeats none until all were met. */
+async function lines(play: Play, request: LinesRequest): Promise<void> {
+  const { mix, keys } = request;
+  if (request.lines === 0) return;
+  const firstId = play.nextId;
+  const offset = play.spans * 7_919;
+  play.spans++;
+  if (mix === 'insert') play.nextId += request.lines;
+  const stride = keyStride(keys);
+  const perTime = Math.max(1, Math.ceil(request.lines / request.times));
+  const stepMs = Math.max(1, Math.floor(request.spanMs / request.times));
+  const names = {
+    idOf: mix === 'insert' ? (key: number) => firstId + key : (key: number) => FIRST_ID + (key * stride + offset) % keys,
+    timeOf: (key: number) => request.fromMs + Math.min(request.times - 1, Math.floor(key / perTime)) * stepMs,
+  };
+  for (const bytes of fillLineBlocks(blocksOf(play.script, mix, request.lines), request.lines, names)) {
+    if (!play.output.isOpen()) return;
+    await play.output.send(bytes);
+  }
+}
+
+async function file(play: Play, step: Extract<SourceStep, { kind: 'file' }>): Promise<void> {
+  for await (const bytes of createReadStream(step.path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+    await play.output.send(bytes);
+  }
+  await close(play, step.closesAtMs, 0);
+}
+
+/** Time goes in ticks, as Materialize's own does: what happened within a tick gets its end as time and is closed then. */
+async function steady(play: Play, step: Extract<SourceStep, { kind: 'steady' }>): Promise<void> {
+  const { tickMs } = step;
+  let tick = Math.max(Math.ceil(play.timeMs / tickMs), Math.floor(Date.now() / tickMs)) + 1;
+  let owed = 0;
+  while (play.output.isOpen()) {
+    await sleep(Math.max(0, tick * tickMs - Date.now()));
+    owed += step.linesPerS * tickMs / 1000;
+    const count = Math.floor(owed);
+    owed -= count;
+    const fromMs = tick * tickMs - 1;
+    await lines(play, { mix: step.mix, lines: count, keys: step.keys, times: 1, spanMs: 1, fromMs });
+    await play.output.send(progressMessage(BigInt(tick * tickMs), play.shape.columns.length));
+    play.timeMs = tick * tickMs;
+    tick++;
+  }
+}
+
+async function playStep(play: Play, step: SourceStep): Promise<void> {
+  switch (step.kind) {
+    case 'snapshot': return await snapshot(play, step.rows);
+    case 'file': return await file(play, step);
+    case 'span': return await span(play, step);
+    case 'spans-on-token':
+      while (play.output.isOpen()) {
+        await play.tokens.take();
+        await span(play, step);
+      }
+      return;
+    case 'token': return await play.tokens.take();
+    case 'steady': return await steady(play, step);
+    case 'resume-here': return;
+  }
+}
+
+async function serve(request: SubscribeRequest, output: SubscribeOutput): Promise<void> {
+  const script = scripts.relations.find(({ name }) => name === request.relation);
+  if (script === undefined) throw new Error(`no relation ${request.relation}`);
+  const shape = shapeOf(script.shape);
+  const asOfMs = Number(request.asOf ?? BigInt(script.startMs));
+  await output.send(copyOutResponse(shape.columns.length));
+  await output.send(progressMessage(BigInt(asOfMs), shape.columns.length));
+  const play: Play = { script, shape, output, tokens: tokensOf(script.name), timeMs: asOfMs, spans: 0, nextId: FIRST_ID + 500_000_000 };
+  const resume = script.steps.findIndex(({ kind }) => kind === 'resume-here');
+  const steps = request.snapshot ? script.steps : script.steps.slice(Math.max(0, resume));
+  for (const step of steps) {
+    if (!output.isOpen()) return;
+    await playStep(play, step);
+  }
+}
+
+const tokens = new Map<string, Tokens>();
+
+function tokensOf(relation: string): Tokens {
+  const found = tokens.get(relation) ?? createTokens();
+  tokens.set(relation, found);
+  return found;
+}
+
+const [path] = process.argv.slice(2);
+if (path === undefined) throw new Error('usage: node bench/source-process.ts SCRIPT.json');
+const scripts = JSON.parse(readFileSync(path, 'utf8')) as SourceScript;
+const standIn = await createMaterializeStandIn({ manualTime: true });
+for (const { name, shape, startMs } of scripts.relations) {
+  standIn.createRelation({ name, kind: 'table', columns: shapeOf(shape).columns, keys: [[0]] }, BigInt(startMs));
+}
+const front = await openSubscribeFront(standIn.port, serve);
+report({ event: 'ready', url: `postgres://materialize@127.0.0.1:${front.port}/materialize?sslmode=disable` });
+for await (const line of createInterface({ input: process.stdin })) {
+  const [, count = '1', name] = line.split(' ');
+  for (const { name: relation } of scripts.relations) {
+    if (name === undefined || name === relation) tokensOf(relation).give(Number(count));
+  }
+}
+front.close();
 await standIn.close();

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { BENCH_COLUMNS, FIRST_ID, createRandom, generateSnapshot, otherColumns } from '../../../bench/workload.ts';
+import { BENCH_COLUMNS, FIRST_ID, createRandom, generateSnapshot, otherColumns } from './workload.ts';
 import { openDuckdbTable } from '../../../src/embedded/check/duckdb-table.ts';
 import type { LineChange } from '../../../src/embedded/materialize/world.ts';
 import { openStage } from '../../e2e/harness/stage.ts';

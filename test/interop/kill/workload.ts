@@ -6,9 +6,9 @@
  * other ids: making rows must not cost what is to be measured. A block is as long as a row group, so no encoder sees a
  * repetition.
  */
-import type { GenerateSnapshot } from '../src/embedded/materialize/relation-definition.ts';
-import type { Column } from '../src/relation/relation.ts';
-import { scalar } from '../src/relation/sql-type.ts';
+import type { GenerateSnapshot } from '../../../src/embedded/materialize/relation-definition.ts';
+import type { Column } from '../../../src/relation/relation.ts';
+import { scalar } from '../../../src/relation/sql-type.ts';
 
 export const BENCH_COLUMNS: readonly Column[] = [
   { name: 'id', type: scalar('bigint'), nullable: false },

@@ -1,0 +1,21 @@
+/** All benchmarks by name. */
+import type { Outcome } from './outcome.ts';
+import { THROUGHPUT_USAGE, benchThroughput } from './throughput.ts';
+
+export type Benchmark =
+  | { readonly kind: 'single'; readonly usage: string; readonly run: (args: readonly string[], smoke: boolean) => Promise<Outcome> }
+  /** Runs others, each of which is recorded by itself. */
+  | { readonly kind: 'series'; readonly usage: string; readonly run: (args: readonly string[]) => Promise<void> };
+
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
+  throughput: { kind: 'single', usage: THROUGHPUT_USAGE, run: benchThroughput },
+};
+
+export function findBenchmark(name: string): Benchmark | null {
+  return BENCHMARKS[name] ?? null;
+}
+
+export function usageText(): string {
+  const lines = Object.values(BENCHMARKS).map(({ usage }) => `  ${usage}`);
+  return ['usage: npm run bench -- NAME [options] [--smoke]', ...lines].join('\n');
+}
