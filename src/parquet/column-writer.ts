@@ -127,14 +127,14 @@ export class ColumnWriter {
     return chunk;
   }
 
-  /** Numbers the values by the dictionary as far as that goes, and returns how far. */
+  /** Numbers the values by the dictionary as far as that goes, and returns how far; -1 without one, even of no values. */
   #number(values: Values): number {
     const { scratch } = this.#options;
     if (scratch.indices.length < values.count) scratch.indices = new Int32Array(values.count);
     if (this.#encoding === null && values.count > 0) {
       this.#encoding = this.#isWorthNumbering(values, scratch.indices) ? 'dictionary' : 'plain';
     }
-    if (this.#encoding !== 'dictionary') return 0;
+    if (this.#encoding !== 'dictionary') return -1;
     const numbered = this.#dictionary.add(values, 0, values.count, scratch.indices);
     if (numbered < values.count) this.#encoding = 'plain';
     return numbered;

@@ -14,7 +14,7 @@ afterAll(async () => { await judge[Symbol.asyncDispose](); });
 
 function encode(schema: Schema, batches: readonly (readonly Row[])[], options: Partial<ParquetFileOptions>): Uint8Array {
   const parts: Uint8Array[] = [];
-  const file = openParquetFile({ schema, codec: 'zstd', level: 3, ...options }, (part) => { parts.push(part); });
+  const file = openParquetFile({ schema, codec: 'zstd', level: 3, ...options }, (part) => { parts.push(part.slice()); });
   for (const rows of batches) file.writeBatch(toBatch(schema, rows));
   const { fileBytes, footer } = file.finish();
   const bytes = Buffer.concat(parts);
