@@ -1,4 +1,5 @@
 /** All benchmarks by name. */
+import { INTERVAL_USAGE, benchInterval } from './interval.ts';
 import type { Outcome } from './outcome.ts';
 import { THROUGHPUT_USAGE, benchThroughput } from './throughput.ts';
 
@@ -9,6 +10,7 @@ export type Benchmark =
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   throughput: { kind: 'single', usage: THROUGHPUT_USAGE, run: benchThroughput },
+  interval: { kind: 'single', usage: INTERVAL_USAGE, run: benchInterval },
 };
 
 export function findBenchmark(name: string): Benchmark | null {

@@ -3,9 +3,11 @@
  * asked of both, and makes the catalog as slow as wanted.
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdir, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { CatalogRequest } from '../src/embedded/catalog/request.ts';
 import { type EmbeddedCatalog, createEmbeddedCatalog } from '../src/embedded/catalog/server.ts';
 import { formatJson } from '../src/iceberg/json.ts';
@@ -34,6 +36,11 @@ export interface TableState {
   readonly metadataText: string;
 }
 
+export interface Files {
+  readonly bytes: number;
+  readonly count: number;
+}
+
 export interface Lake {
   readonly folder: string;
   readonly catalogUrl: string;
@@ -44,14 +51,16 @@ export interface Lake {
   requests(): Requests;
   /** Requests to S3; 0 for local files. */
   storeRequests(): number;
-  /** Called when a commit of the sink has arrived, before it is carried out. */
+  /** Called when a commit of the sink is about to be carried out. */
   onCommit: () => void;
   /** Reads as a stranger would; not counted. */
   load(table: string): Promise<TableState>;
   call(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly text: string }>;
   createTable(name: string, schema: Schema, properties: Readonly<Record<string, string>>): Promise<void>;
-  /** Bytes and number of files by the end of their name; local files only. */
-  files(suffix: string): { readonly bytes: number; readonly count: number };
+  /** Bytes and number of files by the end of their name. */
+  files(suffix: string): Promise<Files>;
+  /** Puts an object as its writer would: there for good when it resolves. */
+  put(path: string, bytes: Uint8Array): Promise<void>;
   /** For S3: what a reader needs. */
   readonly s3: S3Server | null;
   readonly warehouse: string;
@@ -60,6 +69,7 @@ export interface Lake {
 
 export const NAMESPACE = 'bench';
 const CATALOG = 'bench';
+const BUCKET = 'lake';
 const OBSERVER = 'x-bench-observer';
 
 export async function openLake(options: LakeOptions): Promise<Lake> {
@@ -76,12 +86,12 @@ export async function openLake(options: LakeOptions): Promise<Lake> {
       const kind = kindOf(request);
       counted[kind]++;
       if (kind !== 'commits') return { kind: 'pass' };
-      hooks.onCommit();
       if (options.commitDelayMs !== undefined && options.commitDelayMs > 0) await sleep(options.commitDelayMs);
+      hooks.onCommit();
       return { kind: 'pass' };
     },
   });
-  const warehouse = s3 === null ? `file://${folder}/warehouse` : 's3://lake/warehouse';
+  const warehouse = s3 === null ? `file://${folder}/warehouse` : `s3://${BUCKET}/warehouse`;
   const call = await prepare(catalog, warehouse, s3, proxy);
   const tables = `${catalog.catalogUrl}/v1/${CATALOG}/namespaces/${NAMESPACE}/tables`;
   return {
@@ -100,7 +110,8 @@ export async function openLake(options: LakeOptions): Promise<Lake> {
       const answer = await call('POST', tables, formatJson({ name, schema: schemaToJson(schema), properties: { ...properties } }));
       if (answer.status >= 300) throw new Error(`the table could not be created: ${answer.text}`);
     },
-    files: (suffix) => filesBelow(join(folder, 'warehouse'), suffix),
+    files: (suffix) => (s3 === null ? Promise.resolve(filesBelow(join(folder, 'warehouse'), suffix)) : objectsOf(s3, suffix)),
+    put: s3 === null ? (path, bytes) => putFile(join(folder, 'warehouse', path), bytes) : objectPutter(s3, proxy?.url ?? s3.endpoint),
     close: async () => {
       await catalog.close();
       proxy?.close();
@@ -112,7 +123,7 @@ export async function openLake(options: LakeOptions): Promise<Lake> {
 
 async function startOwnS3(): Promise<S3Server> {
   await installService('s3');
-  return await startS3({ buckets: ['lake'] });
+  return await startS3({ buckets: [BUCKET] });
 }
 
 function kindOf(request: CatalogRequest): keyof Requests {
@@ -121,7 +132,35 @@ function kindOf(request: CatalogRequest): keyof Requests {
   return request.method === 'GET' ? 'loads' : 'others';
 }
 
-function filesBelow(folder: string, suffix: string): { bytes: number; count: number } {
+async function putFile(path: string, bytes: Uint8Array): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const file = await open(path, 'w');
+  await file.writeFile(bytes);
+  await file.sync();
+  await file.close();
+}
+
+function objectPutter(s3: S3Server, endpoint: string): (path: string, bytes: Uint8Array) => Promise<void> {
+  const client = new S3Client({ endpoint, region: s3.region, forcePathStyle: true, credentials: s3.keys });
+  return async (path, bytes) => {
+    await client.send(new PutObjectCommand({ Bucket: BUCKET, Key: `warehouse/${path}`, Body: bytes }));
+  };
+}
+
+async function objectsOf(s3: S3Server, suffix: string): Promise<Files> {
+  const client = s3.client();
+  const sizes: number[] = [];
+  let token: string | undefined;
+  do {
+    const page: ListObjectsV2CommandOutput = await client.send(new ListObjectsV2Command({ Bucket: BUCKET, ContinuationToken: token }));
+    for (const { Key: key = '', Size: size = 0 } of page.Contents ?? []) if (key.endsWith(suffix)) sizes.push(size);
+    token = page.NextContinuationToken;
+  } while (token !== undefined);
+  client.destroy();
+  return { bytes: sizes.reduce((sum, size) => sum + size, 0), count: sizes.length };
+}
+
+function filesBelow(folder: string, suffix: string): Files {
   const found = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith(suffix));
   return { bytes: found.reduce((sum, path) => sum + statSync(join(folder, path)).size, 0), count: found.length };
 }

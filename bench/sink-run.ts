@@ -33,7 +33,7 @@ export interface Reached {
 export interface SinkRun {
   readonly snapshot: Reached;
   readonly end: Reached;
-  /** Data and delete files; for S3 as their manifests would say, so 0 there. */
+  /** Data and delete files. */
   readonly writtenBytes: number;
   readonly writtenFiles: number;
   readonly snapshotTextBytes: number;
@@ -79,7 +79,7 @@ export async function runSinkOnce(options: SinkRunOptions): Promise<SinkRun> {
       const [snapshot] = reached;
       const end = reached.at(-1);
       if (snapshot === undefined || end === undefined) throw new Error('the script closes no span');
-      const written = lake.store === 'files' ? lake.files('.parquet') : { bytes: 0, count: 0 };
+      const written = await lake.files('.parquet');
       return {
         snapshot, end, writtenBytes: written.bytes, writtenFiles: written.count, snapshotTextBytes: snapshotTextBytes(script),
         loopDelay, sourceCpuS, memory: sampler.samples, commits: daemon.commits.length, complaints: daemon.complaints,

@@ -248,7 +248,11 @@ async function runShape(options: Options, shape: ShapeName, mode: Workload): Pro
   return await runSinkOnce({
     store: options.store, mode, commitInterval: '10s', zstdLevel: options.zstdLevel, tokensAtStart: 0,
     script: { name: 'bench', shape, startMs: 1_767_225_600_000, steps }, profileFolder: options.profileFolder,
-    verify: () => Promise.resolve(),
+    verify: async (lake) => {
+      const { rows } = await sumTable(lake, 'bench');
+      const expected = options.rows + options.commits * options.changes;
+      if (mode === 'append' && rows !== expected) throw new Error(`${shape}: ${rows} rows in the table, ${expected} sent`);
+    },
   });
 }
 

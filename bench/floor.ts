@@ -1,0 +1,93 @@
+/**
+ * The physical limit of a commit's latency: the requests that the protocol needs, done bare against the same store and catalog
+ * with objects of the same sizes, without a sink.
+ *
+ * Three steps can't be had side by side: the files and their manifests must be there before a list of them is of use to a
+ * reader, and the list before the commit. Everything else can: manifests need only the sizes of files, and the table can be
+ * loaded while files go up. `inTurn` is the same with each request waiting for the one before it.
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+import type { Lake } from './lake.ts';
+import { percentile, rounded } from './statistics.ts';
+
+export interface FloorSizes {
+  /** Bytes of each file of a commit. */
+  readonly files: readonly number[];
+  readonly manifests: readonly number[];
+  readonly list: number;
+}
+
+export interface Floor {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly inTurnP50Ms: number;
+  readonly commitP50Ms: number;
+  readonly loadP50Ms: number;
+}
+
+const TABLE = 'floor';
+
+export async function measureFloor(lake: Lake, sizes: FloorSizes, rounds: number): Promise<Floor> {
+  await lake.createTable(TABLE, {
+    schemaId: 0, identifierFieldIds: [], fields: [{ id: 1, name: 'id', required: true, type: { kind: 'long' } }],
+  }, {});
+  const put = (name: string, size: number): Promise<void> => lake.put(`floor/${name}-${randomBytes(6).toString('hex')}`, randomBytes(size));
+  const together: number[] = [];
+  const inTurn: number[] = [];
+  const loads: number[] = [];
+  const commits: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const objects = [...sizes.files, ...sizes.manifests];
+    const uuid = await loadUuid(lake, loads);
+    const begun = performance.now();
+    await Promise.all(objects.map((size) => put('file', size)));
+    await put('list', sizes.list);
+    await commit(lake, uuid, commits);
+    together.push(performance.now() - begun);
+
+    const again = performance.now();
+    for (const size of objects) await put('file', size);
+    await loadUuid(lake, loads);
+    await put('list', sizes.list);
+    await commit(lake, uuid, commits);
+    inTurn.push(performance.now() - again);
+  }
+  return {
+    p50Ms: rounded(percentile(together, 0.5)), p99Ms: rounded(percentile(together, 0.99)), inTurnP50Ms: rounded(percentile(inTurn, 0.5)),
+    commitP50Ms: rounded(percentile(commits, 0.5)), loadP50Ms: rounded(percentile(loads, 0.5)),
+  };
+}
+
+interface Head {
+  readonly uuid: string;
+  snapshotId: string | null;
+  sequence: number;
+}
+
+/** The head as the last commit left it; asked once, since nobody else writes. */
+let head: Head | null = null;
+
+async function loadUuid(lake: Lake, times: number[]): Promise<Head> {
+  const begun = performance.now();
+  const { metadataText } = await lake.load(TABLE);
+  times.push(performance.now() - begun);
+  const uuid = /"table-uuid"\s*:\s*"([^"]+)"/.exec(metadataText)?.[1] ?? '';
+  if (head?.uuid !== uuid) head = { uuid, snapshotId: null, sequence: 0 };
+  return head;
+}
+
+async function commit(lake: Lake, known: Head, times: number[]): Promise<void> {
+  const id = String(randomInt(1, 2 ** 47));
+  known.sequence++;
+  const parent = known.snapshotId === null ? '' : `"parent-snapshot-id":${known.snapshotId},`;
+  const body = `{"requirements":[{"type":"assert-table-uuid","uuid":"${known.uuid}"},`
+    + `{"type":"assert-ref-snapshot-id","ref":"main","snapshot-id":${known.snapshotId ?? 'null'}}],"updates":[`
+    + `{"action":"add-snapshot","snapshot":{"snapshot-id":${id},${parent}"sequence-number":${known.sequence},"timestamp-ms":${Date.now()},`
+    + `"manifest-list":"${lake.warehouse}/floor/list-${id}.avro","schema-id":0,"summary":{"operation":"append"}}},`
+    + `{"action":"set-snapshot-ref","ref-name":"main","type":"branch","snapshot-id":${id}}]}`;
+  const begun = performance.now();
+  const answer = await lake.call('POST', `/${TABLE}`, body);
+  times.push(performance.now() - begun);
+  if (answer.status >= 300) throw new Error(`the bare commit was refused: ${answer.text}`);
+  known.snapshotId = id;
+}
