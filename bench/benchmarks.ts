@@ -1,4 +1,5 @@
 /** All benchmarks by name. */
+import { AGE_USAGE, benchAge } from './age.ts';
 import { INTERVAL_USAGE, benchInterval } from './interval.ts';
 import type { Outcome } from './outcome.ts';
 import { THROUGHPUT_USAGE, benchThroughput } from './throughput.ts';
@@ -11,6 +12,7 @@ export type Benchmark =
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   throughput: { kind: 'single', usage: THROUGHPUT_USAGE, run: benchThroughput },
   interval: { kind: 'single', usage: INTERVAL_USAGE, run: benchInterval },
+  age: { kind: 'single', usage: AGE_USAGE, run: benchAge },
 };
 
 export function findBenchmark(name: string): Benchmark | null {

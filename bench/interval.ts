@@ -1,9 +1,8 @@
 /**
  * Commit intervals under a steady stream: how fresh the table is, and what it costs to keep it so.
  *
- * Freshness of a commit: from the moment a time closed in the source (its frontier, which is wall-clock time here, as in
- * Materialize) until a reader that polls the catalog sees a snapshot with that frontier. A row waits up to the interval
- * besides. The reader begins to poll when a commit arrives at the catalog, so that it neither disturbs nor misses.
+ * Freshness of a commit: from the moment the source closed a time (it sends the progress) until a reader that polls the
+ * catalog sees a snapshot with that frontier. A row waits up to the interval besides. Times are of the machine's clock. The reader begins to poll when a commit arrives at the catalog, so that it neither disturbs nor misses.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -11,7 +10,7 @@ import { startDaemon } from './daemon.ts';
 import { type Floor, measureFloor } from './floor.ts';
 import { type Lake, type StoreKind, openLake, sinkSql } from './lake.ts';
 import type { Outcome } from './outcome.ts';
-import { startSource } from './source.ts';
+import { type Source, startSource } from './source.ts';
 import { median, percentile, rounded } from './statistics.ts';
 import { lineChart } from './svg.ts';
 import type { TableRow } from './table-text.ts';
@@ -33,6 +32,8 @@ interface Options {
 /** A snapshot as the reader met it. */
 interface Sighting {
   readonly frontierMs: number;
+  /** When the source closed the times before it. */
+  readonly closedAtMs: number;
   readonly atMs: number;
 }
 
@@ -113,7 +114,7 @@ async function runInterval(options: Options, intervalS: number, delayMs: number,
     definitions: lake.connectionSql + sinkSql(TABLE, 'upsert', `${intervalS}s`), materializeUrl: source.url, folder: lake.folder,
   });
   try {
-    const watch = watchTable(lake);
+    const watch = watchTable(lake, source);
     // The snapshot, and the first span behind it, which begins at some time of the source's.
     await daemon.committed(({ records }) => records > 0, 1);
     await daemon.loopDelay();
@@ -161,7 +162,7 @@ async function floorOf(lake: Lake, avro: { readonly bytes: number; readonly coun
 }
 
 /** Looks at the table from the moment a commit arrives until the table has changed. */
-function watchTable(lake: Lake): { readonly sightings: Sighting[]; stop(): void } {
+function watchTable(lake: Lake, source: Source): { readonly sightings: Sighting[]; stop(): void } {
   const sightings: Sighting[] = [];
   let seen = 0;
   let isLooking = false;
@@ -173,7 +174,8 @@ function watchTable(lake: Lake): { readonly sightings: Sighting[]; stop(): void 
       const frontier = Math.max(0, ...[...metadataText.matchAll(/"mz-frontier"\s*:\s*"\[?(\d+)/g)].map(([, digits]) => Number(digits)));
       if (frontier > seen) {
         seen = frontier;
-        sightings.push({ frontierMs: frontier, atMs });
+        const closed = source.closed.findLast((report) => report.frontier === String(frontier));
+        sightings.push({ frontierMs: frontier, closedAtMs: closed?.atMs ?? frontier, atMs });
         return;
       }
     }
@@ -187,7 +189,7 @@ function watchTable(lake: Lake): { readonly sightings: Sighting[]; stop(): void 
 }
 
 function freshness({ sightings }: IntervalRun): readonly number[] {
-  return sightings.map(({ frontierMs, atMs }) => atMs - frontierMs);
+  return sightings.map(({ closedAtMs, atMs }) => atMs - closedAtMs);
 }
 
 function freshnessRow(run: IntervalRun): TableRow {

@@ -2,8 +2,10 @@
  * Where the sink writes: the embedded catalog in this process, in front of local files or of an S3 server. Counts what is
  * asked of both, and makes the catalog as slow as wanted.
  */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -49,6 +51,8 @@ export interface Lake {
   readonly connectionSql: string;
   /** Requests of the sink since the start. */
   requests(): Requests;
+  /** Milliseconds that the catalog took for requests of the sink, from their arrival to the end of their answer. */
+  busyMs(): number;
   /** Requests to S3; 0 for local files. */
   storeRequests(): number;
   /** Called when a commit of the sink is about to be carried out. */
@@ -91,12 +95,14 @@ export async function openLake(options: LakeOptions): Promise<Lake> {
       return { kind: 'pass' };
     },
   });
+  const timer = timeRequests(catalog.port);
   const warehouse = s3 === null ? `file://${folder}/warehouse` : `s3://${BUCKET}/warehouse`;
   const call = await prepare(catalog, warehouse, s3, proxy);
   const tables = `${catalog.catalogUrl}/v1/${CATALOG}/namespaces/${NAMESPACE}/tables`;
   return {
     folder, catalogUrl: catalog.catalogUrl, store: options.store, connectionSql: connectionSql(catalog.catalogUrl, s3 !== null), s3, warehouse,
     requests: () => ({ ...counted }),
+    busyMs: timer.busyMs,
     storeRequests: () => proxy?.requests() ?? 0,
     get onCommit() { return hooks.onCommit; },
     set onCommit(next) { hooks.onCommit = next; },
@@ -113,10 +119,35 @@ export async function openLake(options: LakeOptions): Promise<Lake> {
     files: (suffix) => (s3 === null ? Promise.resolve(filesBelow(join(folder, 'warehouse'), suffix)) : objectsOf(s3, suffix)),
     put: s3 === null ? (path, bytes) => putFile(join(folder, 'warehouse', path), bytes) : objectPutter(s3, proxy?.url ?? s3.endpoint),
     close: async () => {
+      timer.stop();
       await catalog.close();
       proxy?.close();
       await s3?.stop();
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** By Node's own channels, so that the catalog need not know of it. */
+function timeRequests(port: number): { busyMs(): number; stop(): void } {
+  const begun = new WeakMap<IncomingMessage, number>();
+  let busyMs = 0;
+  const onStart = (message: unknown): void => {
+    const { request } = message as { request: IncomingMessage };
+    if (request.socket.localPort === port && request.headers[OBSERVER] === undefined) begun.set(request, performance.now());
+  };
+  const onFinish = (message: unknown): void => {
+    const { request } = message as { request: IncomingMessage };
+    const atMs = begun.get(request);
+    if (atMs !== undefined) busyMs += performance.now() - atMs;
+  };
+  subscribe('http.server.request.start', onStart);
+  subscribe('http.server.response.finish', onFinish);
+  return {
+    busyMs: () => busyMs,
+    stop() {
+      unsubscribe('http.server.request.start', onStart);
+      unsubscribe('http.server.response.finish', onFinish);
     },
   };
 }

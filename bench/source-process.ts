@@ -150,8 +150,7 @@ async function steady(play: Play, step: Extract<SourceStep, { kind: 'steady' }>)
     owed -= count;
     const fromMs = tick * tickMs - 1;
     await lines(play, { mix: step.mix, lines: count, keys: step.keys, times: 1, spanMs: 1, fromMs });
-    await play.output.send(progressMessage(BigInt(tick * tickMs), play.shape.columns.length));
-    play.timeMs = tick * tickMs;
+    await close(play, tick * tickMs, count);
     tick++;
   }
 }
