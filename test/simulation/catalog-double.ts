@@ -33,6 +33,10 @@ export class CatalogWorld {
   tablesMade = 0;
   /** Snapshots that a commit of a sink put into the table, whatever became of them. */
   readonly applied = new Set<bigint>();
+  /** What the table was, and until when. */
+  readonly #past: { readonly metadata: TableMetadata; readonly untilMs: number }[] = [];
+  /** A cache in front of the catalog that has not heard of the latest changes. */
+  #cached: { readonly metadata: TableMetadata; readonly untilMs: number } | null = null;
 
   constructor(world: World) {
     this.#world = world;
@@ -64,6 +68,7 @@ export class CatalogWorld {
 
   replace(after: TableMetadata | null, author: Author): void {
     const before = this.metadata;
+    if (before !== null) this.#past.push({ metadata: before, untilMs: this.#world.scheduler.nowMs });
     this.metadata = after;
     for (const observer of this.observers) observer.onChange(before, after, author);
   }
@@ -90,6 +95,19 @@ export class CatalogWorld {
     return { kind: 'committed' };
   }
 
+  /** The table as a load shows it: for a while, now and then, as it was before. */
+  #shown(isOutdated: boolean): TableMetadata | null {
+    const { scheduler, random, faults } = this.#world;
+    if (this.metadata === null || !faults.active) return this.metadata;
+    if (isOutdated && this.#past.length > 0) {
+      const sinceMs = scheduler.nowMs - random.pick([50, 1_000, 5_000]);
+      const metadata = this.#past.find(({ untilMs }) => untilMs > sinceMs)?.metadata ?? this.metadata;
+      this.#cached = { metadata, untilMs: scheduler.nowMs + random.pick([0, 200, 4_000]) };
+    }
+    if (this.#cached !== null && this.#cached.untilMs >= scheduler.nowMs) return this.#cached.metadata;
+    return this.metadata;
+  }
+
   #loaded(): LoadedTable {
     if (this.metadata === null) throw new Error('there is no table');
     return { metadata: this.metadata, metadataLocation: null };
@@ -111,9 +129,11 @@ export class CatalogWorld {
           return process.ask('load unauthorized', delay(), () => fail('catalog-unauthorized'));
         }
         // Seen when it arrives, delivered later: the answer is as old as its way back.
+        const isOutdated = faults.strikes('load-outdated');
         return process.request('load', delay(), 1 + slowMs, () => {
-          for (const observer of this.observers) observer.onLoad(process, this.metadata);
-          return this.metadata === null ? { kind: 'missing' } : { kind: 'loaded', table: this.#loaded() };
+          const metadata = this.#shown(isOutdated);
+          for (const observer of this.observers) observer.onLoad(process, metadata);
+          return metadata === null ? { kind: 'missing' } : { kind: 'loaded', table: { metadata, metadataLocation: null } };
         });
       },
       createTable: (_namespace, request) => {

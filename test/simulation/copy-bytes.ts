@@ -34,6 +34,10 @@ export function errorMessage(sqlState: string, text: string): Uint8Array {
   return message('E', encoder.encode(`SERROR\0VERROR\0C${sqlState}\0M${text}\0\0`));
 }
 
+export function noticeMessage(text: string): Uint8Array {
+  return message('N', encoder.encode(`SNOTICE\0VNOTICE\0C00000\0M${text}\0\0`));
+}
+
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;

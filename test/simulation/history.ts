@@ -16,6 +16,8 @@ export type Multiset = ReadonlyMap<string, number>;
 
 export interface HistoryWishes {
   readonly mode: 'upsert' | 'append';
+  /** At most one row a key; append mode has no key. */
+  readonly uniqueKeys: boolean;
   readonly startTime: bigint;
   readonly durationMs: number;
   readonly initialRows: number;
@@ -25,6 +27,8 @@ export interface HistoryWishes {
   /** One of the times gets this many changes; 0 for none. */
   readonly hugeChanges: number;
   readonly longestValue: number;
+  /** The share of numeric values that are none; null: values are text. */
+  readonly notANumberShare: number | null;
   /** The share of the duration, in the middle, in which nothing changes. */
   readonly idleShare: number;
 }
@@ -60,7 +64,8 @@ export function keyOf(row: string): string {
 }
 
 export function generateHistory(random: Random, wishes: HistoryWishes): History {
-  const model = wishes.mode === 'upsert' ? upsertModel(random, wishes) : appendModel(random, wishes);
+  const isKeyed = wishes.mode === 'upsert' && wishes.uniqueKeys;
+  const model = isKeyed ? keyedModel(random, wishes) : multisetModel(random, wishes);
   const changes: Change[] = [];
   const emit = (time: bigint, count: number): void => {
     const net = new Map<string, number>();
@@ -93,10 +98,22 @@ function stepOffsets(random: Random, wishes: HistoryWishes): readonly number[] {
   return [...offsets].sort((a, b) => a - b);
 }
 
+/** numeric knows it, decimal does not. */
+export const NOT_A_NUMBER = 'NaN';
+
+/** The row as a table has it whose sink writes NULL for what the column can't hold. */
+export function rowWithNull(row: string): string {
+  return isNotRepresentable(row) ? `${keyOf(row)}\t\\N` : row;
+}
+
+export function isNotRepresentable(row: string): boolean {
+  return row.endsWith(`\t${NOT_A_NUMBER}`);
+}
+
 type Model = (net: Map<string, number>) => void;
 
 /** One row a key at the most: insert, update, delete, insert again, change back, and changes of the key itself. */
-function upsertModel(random: Random, wishes: HistoryWishes): Model {
+function keyedModel(random: Random, wishes: HistoryWishes): Model {
   const current = new Map<string, string>();
   const past = new Map<string, string>();
   const put = (net: Map<string, number>, key: string, value: string): void => {
@@ -127,7 +144,7 @@ function upsertModel(random: Random, wishes: HistoryWishes): Model {
 }
 
 /** Equal rows many times over, as a relation without a key may hold. */
-function appendModel(random: Random, wishes: HistoryWishes): Model {
+function multisetModel(random: Random, wishes: HistoryWishes): Model {
   const current = new Map<string, number>();
   return (net) => {
     const rows = [...current.keys()];
@@ -146,8 +163,12 @@ function appendModel(random: Random, wishes: HistoryWishes): Model {
   };
 }
 
-/** `zq` marks a row's own value, so that one in a log line is found. */
+/** `zq` or 97531086 marks a row's own value, so that one in a log line is found. */
 function value(random: Random, wishes: HistoryWishes): string {
+  const { notANumberShare } = wishes;
+  if (notANumberShare !== null) {
+    return random.chance(notANumberShare) ? NOT_A_NUMBER : `97531086.${random.between(1, 9)}${random.between(1, 9)}`;
+  }
   const length = random.chance(0.1) ? random.below(wishes.longestValue) : 0;
   return `zq${random.below(50)}${'x'.repeat(length)}`;
 }

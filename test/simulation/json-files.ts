@@ -9,7 +9,7 @@ import type { FileContent } from '../../src/iceberg/data-file.ts';
 import type { EncodedFile } from '../../src/sink/ports.ts';
 import type { WritePlan } from '../../src/write/plan.ts';
 import type { FileMaker } from './encoder-double.ts';
-import { keyOf } from './history.ts';
+import { isNotRepresentable, keyOf, rowWithNull } from './history.ts';
 import { rowText } from './row-chunks.ts';
 
 const NO_METRICS: EncodedFile['file']['metrics'] = {
@@ -22,6 +22,13 @@ export function jsonFiles(plan: WritePlan, rowsPerFile: number): FileMaker {
   const data: unknown[] = [];
   const deletes: string[] = [];
   const counts = { dataRows: 0, deletedKeys: 0, nulledValues: 0 };
+  const stored = (text: string, copies: number): string => {
+    const row = plan.columns.length > 2 ? text.slice(0, text.lastIndexOf('\t')) : text;
+    if (!isNotRepresentable(row)) return row;
+    if (plan.rowErrorPolicy === 'halt') throw new SinkError('row-not-representable', 'NaN has no place in a decimal');
+    counts.nulledValues += copies;
+    return rowWithNull(row);
+  };
   const filesOf = (atLeast: number): readonly EncodedFile[] => {
     const files: EncodedFile[] = [];
     if (data.length >= atLeast) files.push(fileOf('data', data.splice(0)));
@@ -32,9 +39,9 @@ export function jsonFiles(plan: WritePlan, rowsPerFile: number): FileMaker {
     take(chunks, isWhole) {
       const dataBefore = data.length;
       const deletesBefore = deletes.length;
-      if (plan.mode === 'append') takeChanges(chunks, data);
-      else if (isWhole) takeNet(chunks, plan.keyColumns, data, deletes);
-      else takeInserts(chunks, data);
+      if (plan.mode === 'append') takeChanges(chunks, data, stored);
+      else if (isWhole) takeNet(chunks, plan.keyColumns, data, deletes, stored);
+      else takeInserts(chunks, data, stored);
       counts.dataRows += data.length - dataBefore;
       counts.deletedKeys += deletes.length - deletesBefore;
     },
@@ -44,23 +51,34 @@ export function jsonFiles(plan: WritePlan, rowsPerFile: number): FileMaker {
   };
 }
 
-function takeChanges(chunks: readonly RowChunk[], data: unknown[]): void {
-  each(chunks, (chunk, row) => data.push([rowText(chunk, row), Number(chunk.diffs[row]), String(chunk.times[row])]));
-}
+/** What the table holds of a row that is there so many times. */
+type Stored = (text: string, copies: number) => string;
 
-function takeInserts(chunks: readonly RowChunk[], data: unknown[]): void {
+function takeChanges(chunks: readonly RowChunk[], data: unknown[], stored: Stored): void {
   each(chunks, (chunk, row) => {
     const diff = Number(chunk.diffs[row]);
-    if (diff <= 0) throw new SinkError('snapshot-not-insert-only', 'a retraction in a snapshot');
-    data.push([rowText(chunk, row), diff]);
+    data.push([stored(rowText(chunk, row), Math.abs(diff)), diff, String(chunk.times[row])]);
   });
 }
 
-function takeNet(chunks: readonly RowChunk[], keyColumns: readonly number[], data: unknown[], deletes: string[]): void {
+function takeInserts(chunks: readonly RowChunk[], data: unknown[], stored: Stored): void {
+  each(chunks, (chunk, row) => {
+    const diff = Number(chunk.diffs[row]);
+    if (diff <= 0) throw new SinkError('snapshot-not-insert-only', 'a retraction in a snapshot');
+    data.push([stored(rowText(chunk, row), diff), diff]);
+  });
+}
+
+function takeNet(
+  chunks: readonly RowChunk[], keyColumns: readonly number[], data: unknown[], deletes: string[], stored: Stored,
+): void {
   const net = consolidate(chunks, keyColumns);
   const textAt = (list: typeof net.inserts, index: number): string =>
     rowText(chunks[list.chunks[index] ?? 0] as RowChunk, list.rows[index] ?? 0);
-  for (let index = 0; index < net.inserts.length; index++) data.push([textAt(net.inserts, index), net.copies[index]]);
+  for (let index = 0; index < net.inserts.length; index++) {
+    const copies = net.copies[index] ?? 0;
+    data.push([stored(textAt(net.inserts, index), copies), copies]);
+  }
   for (let index = 0; index < net.deletes.length; index++) deletes.push(keyOf(textAt(net.deletes, index)));
 }
 

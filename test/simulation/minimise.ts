@@ -1,5 +1,5 @@
 /** A failing scenario with as much left out as possible while it still fails in the same way. */
-import { type FaultKind, type Scenario } from './scenario.ts';
+import { type FaultKind, LARGE_BUDGET, type Scenario } from './scenario.ts';
 import { simulate } from './simulate.ts';
 
 /** Runs allowed: a failure is wanted today. */
@@ -37,7 +37,10 @@ function* smaller(scenario: Scenario): Generator<Scenario> {
   if (scenario.retainMs !== null) yield { ...scenario, retainMs: null };
   if (scenario.wire) yield { ...scenario, wire: false };
   if (scenario.collidingHashes) yield { ...scenario, collidingHashes: false };
-  if (scenario.budgetBytes < 1 << 24) yield { ...scenario, budgetBytes: 1 << 24 };
+  if (scenario.budgetBytes < LARGE_BUDGET) yield { ...scenario, budgetBytes: LARGE_BUDGET };
+  if (scenario.values === 'numeric') {
+    yield { ...scenario, values: 'text', history: { ...history, notANumberShare: null } };
+  }
   if (scenario.rowsPerFile < 1_000) yield { ...scenario, rowsPerFile: 1_000 };
   if (history.hugeChanges > 0) yield { ...scenario, history: { ...history, hugeChanges: 0 } };
   if (history.initialRows > 1) {

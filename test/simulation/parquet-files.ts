@@ -32,9 +32,14 @@ export function isParquet(bytes: Uint8Array): boolean {
   return bytes.length > 4 && bytes[0] === 0x50 && bytes[1] === 0x41 && bytes[2] === 0x52 && bytes[3] === 0x31;
 }
 
+/** A decimal is the words of an unscaled number, lowest first. */
+type Value = string | Uint32Array | null;
+
 interface Row {
-  readonly id: bigint | null;
-  readonly v?: string | null;
+  readonly id: bigint | number | null;
+  readonly v?: Value;
+  /** Its name after the column was renamed. */
+  readonly w?: Value;
   readonly _mz_diff?: number | bigint;
   readonly _mz_timestamp?: bigint;
 }
@@ -42,10 +47,19 @@ interface Row {
 /** The contents as a JSON file of the fast fidelity has them. */
 export function parquetContent(bytes: Uint8Array): readonly unknown[] {
   const table = tableFromIPC(readParquet(bytes).intoIPCStream());
-  const isKeys = !table.schema.fields.some((field) => field.name === 'v');
-  return (table.toArray() as readonly Row[]).map(({ id, v, _mz_diff: diff, _mz_timestamp: time }) => {
+  const isKeys = !table.schema.fields.some((field) => field.name === 'v' || field.name === 'w');
+  return (table.toArray() as readonly Row[]).map(({ id, v, w, _mz_diff: diff, _mz_timestamp: time }) => {
     if (isKeys) return String(id);
-    const text = `${id}\t${v ?? '\\N'}`;
+    const text = `${id}\t${valueText(v ?? w ?? null)}`;
     return diff === undefined ? [text, 1] : [text, Number(diff), String(time)];
   });
+}
+
+const SCALE = 100n;
+
+function valueText(value: Value): string {
+  if (value === null) return '\\N';
+  if (typeof value === 'string') return value;
+  const unscaled = value.reduce((sum, word, index) => sum + (BigInt(word) << BigInt(index * 32)), 0n);
+  return `${unscaled / SCALE}.${String(unscaled % SCALE).padStart(2, '0')}`;
 }

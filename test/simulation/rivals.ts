@@ -22,7 +22,6 @@ export interface RivalOptions {
   readonly store: ObjectWorld;
   readonly source: SourceWorld;
   readonly checker: TableChecker;
-  readonly sinkId: string;
 }
 
 type Progress = NonNullable<Known['progress']>;

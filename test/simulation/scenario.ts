@@ -7,10 +7,10 @@ import { type Random, createRandom } from './random.ts';
 
 export const FAULT_KINDS = [
   'put-fails-before', 'put-fails-after', 'put-lands-late', 'put-slow', 'put-credentials-expired', 'put-throttled',
-  'get-fails', 'load-fails', 'load-slow', 'create-fails-before', 'create-fails-after', 'discover-fails',
+  'get-fails', 'load-fails', 'load-slow', 'load-outdated', 'create-fails-before', 'create-fails-after', 'discover-fails',
   'commit-lost-before', 'commit-lost-after', 'commit-late', 'commit-twice', 'commit-conflict', 'commit-slow',
   'commit-throttled',
-  'subscribe-fails', 'disconnect', 'cancelled', 'fell-behind', 'late-progress', 'odd-snapshot',
+  'subscribe-fails', 'disconnect', 'cancelled', 'fell-behind', 'late-progress', 'odd-snapshot', 'notice',
   'spill-fails', 'spill-slow', 'encode-fails', 'encode-slow',
   // After these the sink must halt.
   'put-forbidden', 'commit-forbidden', 'load-unauthorized',
@@ -22,8 +22,11 @@ const HALTING_FAULTS: readonly FaultKind[] = ['put-forbidden', 'commit-forbidden
 const PASSING_FAULTS = FAULT_KINDS.filter((kind) => !HALTING_FAULTS.includes(kind));
 
 const PROCESS_EVENT_KINDS = [
-  'kill', 'kill-at-call', 'stop', 'freeze', 'clock-jump', 'second-copy', 'newer-version', 'older-version',
+  'kill', 'kill-at-call', 'stop', 'freeze', 'clock-jump', 'second-copy', 'newer-version', 'older-version', 'take-over',
+  'other-sink',
 ] as const;
+
+const SOURCE_EVENT_KINDS = ['relation-dropped', 'relation-recreated', 'relation-altered'] as const;
 
 const RIVAL_EVENT_KINDS = [
   'compaction', 'expiry', 'property-change', 'branch-write',
@@ -31,20 +34,26 @@ const RIVAL_EVENT_KINDS = [
   'forged-partial', 'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
 ] as const;
 
-export const EVENT_KINDS = [...PROCESS_EVENT_KINDS, ...RIVAL_EVENT_KINDS] as const;
+export const EVENT_KINDS = [...PROCESS_EVENT_KINDS, ...SOURCE_EVENT_KINDS, ...RIVAL_EVENT_KINDS] as const;
 
 export type ProcessEventKind = (typeof PROCESS_EVENT_KINDS)[number];
 export type RivalEventKind = (typeof RIVAL_EVENT_KINDS)[number];
-export type EventKind = ProcessEventKind | RivalEventKind;
+export type SourceEventKind = (typeof SOURCE_EVENT_KINDS)[number];
+export type EventKind = ProcessEventKind | SourceEventKind | RivalEventKind;
 
 export function isRivalEvent(kind: EventKind): kind is RivalEventKind {
   return RIVAL_EVENT_KINDS.some((rival) => rival === kind);
 }
 
+export function isSourceEvent(kind: EventKind): kind is SourceEventKind {
+  return SOURCE_EVENT_KINDS.some((known) => known === kind);
+}
+
 /** Ends in a halt, or may: drawn less often, or seeds would hardly get anywhere. */
 const HALTING_EVENTS: ReadonlySet<EventKind> = new Set<EventKind>([
   'rollback', 'schema-change', 'spec-change', 'forged-version', 'forged-below', 'forged-inside', 'forged-beyond',
-  'forged-partial', 'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced',
+  'forged-partial', 'foreign-append', 'foreign-sink', 'table-dropped', 'table-replaced', 'other-sink',
+  ...SOURCE_EVENT_KINDS,
 ]);
 const GENTLE_EVENTS = EVENT_KINDS.filter((kind) => !HALTING_EVENTS.has(kind));
 
@@ -55,6 +64,9 @@ export interface PlannedEvent {
   readonly amount: number;
 }
 
+/** Bytes; nothing is ever spilled. */
+export const LARGE_BUDGET = 1 << 24;
+
 export interface Scenario {
   readonly seed: number;
   readonly fidelity: 'memory' | 'bytes';
@@ -62,9 +74,14 @@ export interface Scenario {
   readonly wire: boolean;
   readonly mode: 'upsert' | 'append';
   readonly snapshot: boolean;
+  /** False: KEY … NOT ENFORCED, and the promise is broken. Upsert only. */
+  readonly uniqueKeys: boolean;
+  /** Of the second column. Numeric ones may be NaN, which no column of a table holds. */
+  readonly values: 'text' | 'numeric';
+  readonly rowErrorPolicy: 'halt' | 'null';
   /** finite: ends with a normal end of the stream. constant: the same, with every row at the last timestamp. */
   readonly input: 'endless' | 'finite' | 'constant';
-  readonly history: Omit<HistoryWishes, 'mode' | 'startTime'>;
+  readonly history: Omit<HistoryWishes, 'mode' | 'startTime' | 'uniqueKeys'>;
   readonly tickMs: number;
   readonly rowsPerRead: number;
   /** How far back the source can be read; null: for ever. */
@@ -97,12 +114,16 @@ export function scenarioOf(seed: number): Scenario {
   const mode = random.chance(0.7) ? 'upsert' : 'append';
   const input = isLong || random.chance(0.75) ? 'endless' : random.chance(0.8) ? 'finite' : 'constant';
   const wire = random.chance(0.15);
+  const isNumeric = random.chance(0.15);
   return {
     seed,
     fidelity: random.chance(0.02) ? 'bytes' : 'memory',
     wire,
     mode,
-    snapshot: mode === 'upsert' || random.chance(0.8),
+    snapshot: random.chance(0.85),
+    uniqueKeys: random.chance(0.85),
+    values: isNumeric ? 'numeric' : 'text',
+    rowErrorPolicy: random.chance(0.7) ? 'null' : 'halt',
     input,
     history: {
       durationMs,
@@ -111,18 +132,20 @@ export function scenarioOf(seed: number): Scenario {
       keys: random.pick([2, 5, 12, 40]),
       hugeChanges: isTiny ? random.between(40, 120) : random.chance(0.1) ? random.between(20, 80) : 0,
       longestValue: random.pick([4, 60]),
+      notANumberShare: isNumeric ? random.pick([0, 0.05, 0.3]) : null,
       idleShare: !isLong && random.chance(0.3) ? 0.6 : 0,
     },
     tickMs: isLong ? 250 : random.pick([250, 500, 1_000]),
     rowsPerRead: random.pick([3, 10, 40]),
     retainMs: random.chance(0.15) ? random.between(500, 10_000) : null,
-    evaluationErrors: random.chance(0.1) ? [windowIn(random, durationMs)] : [],
+    evaluationErrors: random.chance(0.1)
+      ? Array.from({ length: random.between(1, 3) }, () => windowIn(random, durationMs)) : [],
     rates: drawRates(random),
     events: drawEvents(random, durationMs, isLong),
     commitIntervalMs: isLong ? 200 : random.pick([200, 1_000, 2_500]),
     heartbeatIntervalMs: random.pick([1_500, 60_000]),
     stopGraceMs: random.pick([200, 5_000]),
-    budgetBytes: isTiny ? random.between(600, 2_500) : 1 << 24,
+    budgetBytes: isTiny ? random.between(600, 2_500) : LARGE_BUDGET,
     rowsPerFile: random.pick([3, 1_000]),
     collidingHashes: random.chance(0.2),
     operatorRestarts: random.chance(0.7),

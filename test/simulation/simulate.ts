@@ -3,6 +3,7 @@
  * quiet, and the sink must bring the table to where the source is, or have halted for a good reason.
  */
 import type { SinkPorts } from '../../src/sink/driver.ts';
+import type { SinkIdentity } from '../../src/commit/decide.ts';
 import type { SinkSettings } from '../../src/sink/effects.ts';
 import { CatalogWorld } from './catalog-double.ts';
 import { claimsOf } from './checkers/claims.ts';
@@ -12,12 +13,13 @@ import { ProtocolChecker } from './checkers/protocol.ts';
 import { TableChecker } from './checkers/table.ts';
 import { encoderFor } from './encoder-double.ts';
 import { Faults } from './faults.ts';
-import { generateHistory } from './history.ts';
+import { generateHistory, isNotRepresentable } from './history.ts';
 import { resetContainers } from './memory-avro.ts';
 import { createRandom } from './random.ts';
 import { Rivals, headOf } from './rivals.ts';
 import {
-  type EventKind, type FaultKind, type PlannedEvent, type ProcessEventKind, type Scenario, isRivalEvent, quietFromMs,
+  type EventKind, type FaultKind, type PlannedEvent, type ProcessEventKind, type Scenario, isRivalEvent, isSourceEvent,
+  quietFromMs,
 } from './scenario.ts';
 import { Scheduler } from './scheduler.ts';
 import { SinkProcess } from './sink-process.ts';
@@ -40,10 +42,11 @@ export interface RunResult {
   readonly hasCaughtUp: boolean;
 }
 
-const SINK_ID = 'sink';
-const CAUSES_THAT_KEEP_PROGRESS: ReadonlySet<string> = new Set(
-  ['newer-version', 'older-version', 'compacted', 'schema-change', 'spec-change'],
-);
+const FIRST: SinkIdentity = { sinkId: 'sink', version: 10n, takeOver: false };
+const CAUSES_THAT_KEEP_PROGRESS: ReadonlySet<string> = new Set([
+  'newer-version', 'older-version', 'compacted', 'schema-change', 'spec-change', 'take-over', 'other-sink',
+  'relation-dropped', 'relation-recreated', 'relation-altered', 'row-not-representable',
+]);
 const STEPS_MAX = 20_000;
 /** What a quiet world may need: the longest back-offs, the slowest answers and the lateness of progress, with room. */
 const CATCH_UP_MS = 600_000;
@@ -66,7 +69,10 @@ class Simulation {
   readonly #events = new Map<EventKind, number>();
   #restartsLeft = 4;
   #startsPending = 0;
-  #version = 10n;
+  /** Who is to write the table by now. */
+  #newest = FIRST;
+  #version = FIRST.version;
+  #sinks = 0;
   #kills = 0;
   #isQuiet = false;
 
@@ -77,7 +83,7 @@ class Simulation {
     const startTime = scenario.input === 'constant' ? 0xffff_ffff_ffff_ffffn : BigInt(EPOCH_MS - 10);
     const steps = scenario.input === 'constant' ? 0 : scenario.history.steps;
     const history = generateHistory(
-      random.stream('history'), { ...scenario.history, steps, mode: scenario.mode, startTime },
+      random.stream('history'), { ...scenario.history, steps, mode: scenario.mode, uniqueKeys: scenario.uniqueKeys, startTime },
     );
     this.#world = {
       scenario, scheduler, history,
@@ -89,9 +95,9 @@ class Simulation {
     this.#catalog = new CatalogWorld(this.#world);
     this.#store = new ObjectWorld(this.#world);
     this.#source = new SourceWorld(this.#world);
-    const shared = {
-      world: this.#world, catalog: this.#catalog, store: this.#store, source: this.#source, sinkId: SINK_ID,
-    };
+    const isOdd = scenario.rowErrorPolicy === 'halt' && history.changes.some(({ row }) => isNotRepresentable(row));
+    if (isOdd) this.#world.causes.add('row-not-representable');
+    const shared = { world: this.#world, catalog: this.#catalog, store: this.#store, source: this.#source };
     this.#checker = new TableChecker(shared);
     this.#rivals = new Rivals({ ...shared, checker: this.#checker });
     this.#catalog.observers.push(this.#checker, new ProtocolChecker(this.#world));
@@ -99,7 +105,7 @@ class Simulation {
 
   async run(): Promise<RunResult> {
     const { scheduler, violations, faults } = this.#world;
-    this.#startLater(0, this.#version);
+    this.#startLater(0, this.#newest);
     for (const event of this.#scenario.events) scheduler.at(event.atMs, event.kind, () => this.#play(event));
     scheduler.at(quietFromMs(this.#scenario), 'quiet', () => this.#calmDown());
     const isDone = (): boolean => violations.length > 0 || (this.#isQuiet && this.#isSettled());
@@ -152,23 +158,23 @@ class Simulation {
 
   // --- Processes ------------------------------------------------------------------------------------
 
-  #startLater(delayMs: number, version: bigint): void {
+  #startLater(delayMs: number, identity: SinkIdentity): void {
     this.#startsPending++;
-    this.#world.scheduler.at(delayMs, `start of version ${version}`, () => {
+    this.#world.scheduler.at(delayMs, `start of ${identity.sinkId} version ${identity.version}`, () => {
       this.#startsPending--;
-      const process = new SinkProcess(this.#world, this.#processes.length, version);
+      const process = new SinkProcess(this.#world, this.#processes.length, identity);
       this.#processes.push(process);
-      process.start(this.#settings(version), this.#portsOf(process), () => this.#onEnd(process));
+      process.start(this.#settings(identity), this.#portsOf(process), () => this.#onEnd(process));
     });
   }
 
-  #settings(version: bigint): SinkSettings {
-    const { mode, snapshot, commitIntervalMs, heartbeatIntervalMs, stopGraceMs } = this.#scenario;
+  #settings(identity: SinkIdentity): SinkSettings {
+    const { mode, snapshot, uniqueKeys, rowErrorPolicy, commitIntervalMs, heartbeatIntervalMs, stopGraceMs } = this.#scenario;
     return {
-      name: 's', identity: { sinkId: SINK_ID, version, takeOver: false }, table: { namespace: ['ns'], name: 't' }, mode,
-      keyColumns: mode === 'upsert' ? ['id'] : [], keyEnforced: mode === 'upsert', cluster: null, snapshot,
+      name: 's', identity, table: { namespace: ['ns'], name: 't' }, mode,
+      keyColumns: mode === 'upsert' ? ['id'] : [], keyEnforced: mode === 'upsert' && uniqueKeys, cluster: null, snapshot,
       commitIntervalMs, heartbeatIntervalMs, stopGraceMs,
-      uuidMapping: 'fixed', rowErrorPolicy: 'halt', targetFileSizeBytes: 1 << 27,
+      uuidMapping: 'fixed', rowErrorPolicy, targetFileSizeBytes: 1 << 27,
     };
   }
 
@@ -212,7 +218,7 @@ class Simulation {
       return;
     }
     if (end.reason === 'stopped') {
-      this.#startLater(this.#world.random.between(10, 2_000), process.version);
+      this.#startLater(this.#world.random.between(10, 2_000), process.identity);
       return;
     }
     this.#halts.push(end.error?.code ?? 'none');
@@ -222,7 +228,7 @@ class Simulation {
     }
     if (!this.#scenario.operatorRestarts || this.#restartsLeft === 0) return;
     this.#restartsLeft--;
-    this.#startLater(this.#world.random.between(100, 5_000), process.version);
+    this.#startLater(this.#world.random.between(100, 5_000), process.identity);
   }
 
   #kill(process: SinkProcess): void {
@@ -232,7 +238,7 @@ class Simulation {
 
   #afterKill(process: SinkProcess): void {
     this.#kills++;
-    this.#startLater(this.#world.random.between(10, 3_000), process.version);
+    this.#startLater(this.#world.random.between(10, 3_000), process.identity);
   }
 
   // --- What the scenario planned ----------------------------------------------------------------------
@@ -242,6 +248,11 @@ class Simulation {
     const { kind, amount } = event;
     if (isRivalEvent(kind)) {
       this.#rivals.act(kind, amount);
+      this.#count(kind);
+      return;
+    }
+    if (isSourceEvent(kind)) {
+      this.#source.relation.act(kind, amount);
       this.#count(kind);
       return;
     }
@@ -271,16 +282,30 @@ class Simulation {
         process.clockOffsetMs += (amount - 500) * 400;
         return undefined;
       case 'second-copy':
-        return this.#startLater(1, process.version);
+        return this.#startLater(1, process.identity);
       case 'newer-version':
         causes.add('newer-version');
-        this.#version++;
+        this.#newest = { ...process.identity, version: ++this.#version };
         // The older one sleeps meanwhile, and wakes up.
         if (amount % 2 === 0) process.frozenUntilMs = scheduler.nowMs + amount * 4;
-        return this.#startLater(1, this.#version);
+        return this.#startLater(1, this.#newest);
       case 'older-version':
         causes.add('older-version');
-        return this.#startLater(1, process.version - 1n);
+        return this.#startLater(1, { ...process.identity, version: process.identity.version - 1n });
+      case 'take-over':
+        causes.add('take-over');
+        // Of a lower version it may take over what another sink wrote as little as what its own newer self wrote.
+        if (amount % 4 === 0) causes.add('older-version');
+        this.#newest = {
+          sinkId: `heir${++this.#sinks}`, takeOver: true,
+          version: process.identity.version - (amount % 4 === 0 ? 1n : 0n),
+        };
+        return this.#startLater(1, this.#newest);
+      case 'other-sink':
+        causes.add('other-sink');
+        return this.#startLater(
+          amount, { sinkId: `other${++this.#sinks}`, version: process.identity.version, takeOver: false },
+        );
     }
   }
 
@@ -296,7 +321,7 @@ class Simulation {
     this.#isQuiet = true;
     const isLeftAlone = this.#halts.length === 0 && this.#startsPending === 0
       && !this.#processes.some((process) => process.isRunning || process.end?.reason === 'complete');
-    if (isLeftAlone) this.#startLater(1, this.#version);
+    if (isLeftAlone) this.#startLater(1, this.#newest);
     scheduler.at(CATCH_UP_MS, 'the end of patience', () => {
       if (!this.#isSettled()) {
         violate(

@@ -5,6 +5,8 @@
 import { type RunningSink, type SinkEnd, memoryLimits, runSink } from '../../src/sink/driver.ts';
 import type { SinkPorts } from '../../src/sink/driver.ts';
 import type { SinkSettings } from '../../src/sink/effects.ts';
+import type { SinkIdentity } from '../../src/commit/decide.ts';
+import type { Relation } from '../../src/relation/relation.ts';
 import type { RowChunk } from '../../src/batch/row-chunk.ts';
 import type { TableMetadata } from '../../src/iceberg/metadata.ts';
 import { asSinkError } from '../../src/errors.ts';
@@ -23,7 +25,7 @@ const NEVER: Promise<never> = new Promise(() => undefined);
 export class SinkProcess {
   readonly world: World;
   readonly id: number;
-  readonly version: bigint;
+  readonly identity: SinkIdentity;
   readonly random: Random;
   alive = true;
   end: SinkEnd | null = null;
@@ -36,21 +38,27 @@ export class SinkProcess {
   heldBytes = 0;
   spillGeneration = 0;
   largestReadBytes = 0;
+  /** Rows of one key, of which a span can be consolidated only together; by hash, which is what tells them apart. */
+  largestKeyBytes = 0;
   /** The table as the process saw it last, and as it was when the files of now were planned. */
   seen: TableMetadata | null = null;
   plannedFor: TableMetadata | null = null;
+  /** What it told of values written as NULL: snapshot id → how many. */
+  readonly nulledValues = new Map<unknown, unknown>();
+  /** The relation as the process saw it last. */
+  relation: Relation | null = null;
   readonly #name: string;
 
-  constructor(world: World, id: number, version: bigint) {
+  constructor(world: World, id: number, identity: SinkIdentity) {
     this.world = world;
     this.id = id;
-    this.version = version;
+    this.identity = identity;
     this.random = createRandom(world.scenario.seed).stream(`process ${id}`);
     this.#name = `p${id}`;
   }
 
   start(settings: SinkSettings, ports: SinkPorts, onEnd: () => void): void {
-    this.world.scheduler.note(`${this.#name} starts as version ${this.version}`);
+    this.world.scheduler.note(`${this.#name} starts as ${this.identity.sinkId} version ${this.identity.version}`);
     this.sink = runSink(settings, ports, memoryLimits(this.world.scenario.budgetBytes));
     void this.sink.done.then((end) => {
       if (!this.alive) return;
@@ -144,7 +152,7 @@ export class SinkProcess {
 
   holds(chunk: RowChunk, bytes: number): void {
     this.heldBytes += bytes;
-    const bound = this.world.scenario.budgetBytes + 2 * this.largestReadBytes;
+    const bound = this.world.scenario.budgetBytes + 2 * this.largestReadBytes + this.largestKeyBytes;
     if (this.heldBytes > bound) {
       const held = `${this.heldBytes} bytes of rows, ${chunk.rowCount} rows new`;
       violate(this.world, 'row-budget', `${this.#name} holds ${held}; the bound is ${bound}`);

@@ -5,47 +5,58 @@
  */
 import type { RowChunk } from '../../src/batch/row-chunk.ts';
 import { chunkBytes } from '../../src/batch/row-chunk.ts';
-import type { Relation } from '../../src/relation/relation.ts';
-import { scalar } from '../../src/relation/sql-type.ts';
 import type { Source, SourceEvent, SubscribeRequest, Subscription } from '../../src/sink/ports.ts';
+import { classifyServerError } from '../../src/subscribe/source-errors.ts';
 import { type SubscriptionStream, createSubscriptionStream } from '../../src/subscribe/subscription-stream.ts';
-import { copyOutResponse, endMessages, errorMessage, joined, progressMessage, rowMessage } from './copy-bytes.ts';
+import {
+  copyOutResponse, endMessages, errorMessage, joined, noticeMessage, progressMessage, rowMessage,
+} from './copy-bytes.ts';
+import { SinkError } from '../../src/errors.ts';
 import { planned } from './faults.ts';
 import type { Change } from './history.ts';
+import { RelationWorld } from './relation-double.ts';
 import { chunkOf } from './row-chunks.ts';
 import type { SinkProcess } from './sink-process.ts';
+import { LARGE_BUDGET } from './scenario.ts';
 import { EPOCH_MS, type World, latencyMs } from './world.ts';
-
-export const RELATION: Relation = {
-  id: 'u1', database: 'materialize', schema: 'public', name: 'orders', kind: 'materialized-view', uniqueKeys: [[0]],
-  columns: [
-    { name: 'id', type: scalar('bigint'), nullable: false }, { name: 'v', type: scalar('text'), nullable: true },
-  ],
-};
 
 const LAST_TIME = 0xffff_ffff_ffff_ffffn;
 
 interface Failure {
-  readonly code: Parameters<typeof planned>[0];
   readonly sqlState: string;
-  readonly text: string;
+  /** In the words of this and of older versions. */
+  readonly texts: readonly string[];
 }
 
+/** The wire reference, section 1.6. */
 const FAILURES = {
-  'disconnect': { code: 'source-disconnected', sqlState: '', text: '' },
-  'cancelled': { code: 'source-cancelled', sqlState: '57014', text: 'canceling statement due to user request' },
-  'fell-behind': { code: 'source-fell-behind', sqlState: '53200', text: 'SUBSCRIBE fell behind: too slow' },
-  'compacted': { code: 'history-compacted', sqlState: '22000', text: 'could not find a valid timestamp for the query' },
-  'evaluation': { code: 'source-evaluation-error', sqlState: 'XX000', text: 'division by zero' },
+  'cancelled': { sqlState: '57014', texts: ['canceling statement due to user request'] },
+  'fell-behind': { sqlState: '53200', texts: ['SUBSCRIBE fell behind: too slow'] },
+  'compacted': {
+    sqlState: '22000',
+    texts: ['could not find a valid timestamp for the query', 'Timestamp (7) is not valid for all inputs: [Antichain]'],
+  },
+  'evaluation': { sqlState: 'XX000', texts: ['division by zero', 'invalid input syntax for type integer: "zq7"'] },
+  'dropped': {
+    sqlState: '42704',
+    texts: [
+      "relation 'materialize.public.orders' was dropped",
+      'query could not complete because relation "materialize.public.orders" was dropped',
+      'subscribe has been terminated because underlying relation "materialize.public.orders" was dropped',
+    ],
+  },
+  'missing': { sqlState: 'XX000', texts: ["unknown catalog item 'materialize.public.orders'"] },
 } as const satisfies Record<string, Failure>;
 
 export class SourceWorld {
   readonly world: World;
   /** The as ofs that first subscriptions got: one of them is where a table begins. */
   readonly grantedAsOfs = new Set<bigint>();
+  readonly relation: RelationWorld;
 
   constructor(world: World) {
     this.world = world;
+    this.relation = new RelationWorld(world);
   }
 
   get #isConstant(): boolean {
@@ -66,11 +77,14 @@ export class SourceWorld {
   since(): bigint {
     const { retainMs } = this.world.scenario;
     if (this.#isConstant) return LAST_TIME;
-    return retainMs === null ? 0n : this.nowTime - BigInt(retainMs);
+    const { readableFrom } = this.relation;
+    const retained = retainMs === null ? 0n : this.nowTime - BigInt(retainMs);
+    return retained > readableFrom ? retained : readableFrom;
   }
 
   chooseAsOf(): bigint {
-    const asOf = this.#isConstant ? LAST_TIME : this.atChange(this.nowTime - 1n, 0n);
+    const chosen = this.#isConstant ? LAST_TIME : this.atChange(this.nowTime - 1n, 0n);
+    const asOf = chosen < this.since() ? this.since() : chosen;
     this.grantedAsOfs.add(asOf);
     return asOf;
   }
@@ -95,7 +109,10 @@ export class SourceWorld {
         const isLost = faults.strikes('discover-fails');
         return process.ask('discover', latencyMs(random), () => {
           if (isLost) throw planned('source-unreachable');
-          return RELATION;
+          const { relation } = this.relation;
+          if (relation === null) throw new SinkError('relation-missing', 'the relation does not exist');
+          process.relation = relation;
+          return relation;
         });
       },
       subscribe: (request, onEvent) => {
@@ -123,8 +140,13 @@ class Session {
   #rowsSent = 0;
   /** Rows below were sent. */
   #sentBelow: bigint;
-  #asOf: bigint;
+  readonly #asOf: bigint;
+  /** The columns that it began with. */
+  readonly #columns: number;
+  readonly #relationId: string | null;
   #owesSnapshot: boolean;
+  /** Bytes of rows received, by the hash of their key. */
+  readonly #keyBytes = new Map<number, number>();
 
   constructor(
     source: SourceWorld, process: SinkProcess, request: SubscribeRequest, onEvent: (event: SourceEvent) => void,
@@ -137,7 +159,10 @@ class Session {
     this.#asOf = request.asOf ?? source.chooseAsOf();
     this.#sentBelow = this.#asOf + 1n;
     this.#owesSnapshot = request.snapshot;
-    const shape = { columnCount: RELATION.columns.length, keyColumns: request.keyColumns };
+    const { relation } = source.relation;
+    this.#relationId = relation?.id ?? null;
+    this.#columns = relation?.columns.length ?? 0;
+    const shape = { columnCount: request.relation.columns.length, keyColumns: request.keyColumns };
     this.#stream = this.#world.scenario.wire
       ? createSubscriptionStream(shape, (event) => this.#deliver(event), { bytes: 512, rows: 16 })
       : null;
@@ -173,18 +198,26 @@ class Session {
 
   #begin(): void {
     const { asOf } = this.#request;
+    if (this.#relationId === null) return this.#fail('missing');
+    if (this.#isDropped()) return this.#fail('dropped');
     if (this.#source.isFailingToEvaluate()) return this.#fail('evaluation');
     if (asOf !== null && asOf < this.#source.since()) {
       this.#world.causes.add('compacted');
       return this.#fail('compacted');
     }
-    this.#stream?.push(copyOutResponse(RELATION.columns.length + 3));
+    this.#stream?.push(copyOutResponse(this.#columns + 3));
+    if (this.#stream === null && this.#columns !== this.#request.relation.columns.length) {
+      this.#deliver({ kind: 'failed', error: planned('relation-changed') });
+      this.#closed = true;
+    }
+    if (this.#closed) return;
     this.#progress(this.#asOf);
     this.#next(latencyMs(this.#world.random), 'tick', () => this.#tick());
   }
 
   #tick(): void {
     const { faults, scenario, random } = this.#world;
+    if (this.#isDropped()) return this.#fail('dropped');
     if (this.#source.isFailingToEvaluate()) return this.#fail('evaluation');
     for (const kind of ['disconnect', 'cancelled', 'fell-behind'] as const) {
       if (faults.strikes(kind)) return this.#fail(kind);
@@ -218,8 +251,9 @@ class Session {
       for (const [row, diff] of random.shuffled(snapshot)) rows.push({ time: this.#asOf, row, diff });
       if (scenario.mode === 'upsert' && rows.length > 0 && faults.strikes('odd-snapshot')) {
         // A snapshot in pieces: a row that the last piece takes back.
-        rows.unshift({ time: this.#asOf, row: '7\tzqpassing', diff: 1 });
-        rows.push({ time: this.#asOf, row: '7\tzqpassing', diff: -1 });
+        const row = scenario.values === 'numeric' ? '7\t97531086.77' : '7\tzqpassing';
+        rows.unshift({ time: this.#asOf, row, diff: 1 });
+        rows.push({ time: this.#asOf, row, diff: -1 });
       }
     }
     if (scenario.input === 'constant') return rows;
@@ -236,6 +270,8 @@ class Session {
       else this.#next(lateMs, 'late progress', end);
       return;
     }
+    if (this.#isDropped()) return this.#fail('dropped');
+    if (faults.strikes('notice')) this.#notice();
     const size = random.between(1, scenario.rowsPerRead);
     this.#rows(rows.slice(0, size));
     if (this.#closed) return;
@@ -243,7 +279,18 @@ class Session {
     this.#next(random.below(4), 'rows', () => this.#send(rows.slice(size), lateMs, end));
   }
 
-  #rows(rows: readonly Change[]): void {
+  #isDropped(): boolean {
+    return this.#source.relation.relation?.id !== this.#relationId;
+  }
+
+  #notice(): void {
+    const message = 'cluster replica c.r1 changed status to "offline"';
+    if (this.#stream === null) this.#deliver({ kind: 'notice', severity: 'NOTICE', code: '00000', message });
+    else this.#stream.push(noticeMessage(message));
+  }
+
+  #rows(taken: readonly Change[]): void {
+    const rows = this.#columns > 2 ? taken.map((change) => ({ ...change, row: `${change.row}\t\\N` })) : taken;
     this.#rowsSent += rows.length;
     const { scenario, random, faults } = this.#world;
     if (this.#stream === null) {
@@ -263,7 +310,7 @@ class Session {
   #progress(frontier: bigint): void {
     this.#rowsSent++;
     if (this.#stream === null) this.#deliver({ kind: 'progress', frontier: [frontier] });
-    else this.#stream.push(progressMessage(frontier, RELATION.columns.length));
+    else this.#stream.push(progressMessage(frontier, this.#columns));
   }
 
   #complete(): void {
@@ -271,13 +318,20 @@ class Session {
     else this.#stream.push(endMessages(this.#rowsSent));
   }
 
-  #fail(kind: keyof typeof FAILURES): void {
-    this.#world.faults.disturbed = true;
-    const failure: Failure = FAILURES[kind];
-    this.#world.scheduler.note(`source fails: ${kind}`);
-    if (this.#stream === null) this.#deliver({ kind: 'failed', error: planned(failure.code) });
-    else if (failure.sqlState === '') this.#stream.disconnected('a planned fault');
-    else this.#stream.push(errorMessage(failure.sqlState, failure.text));
+  #fail(kind: 'disconnect' | keyof typeof FAILURES): void {
+    const { faults, scheduler, random } = this.#world;
+    faults.disturbed = true;
+    scheduler.note(`source fails: ${kind}`);
+    if (kind === 'disconnect') {
+      if (this.#stream === null) this.#deliver({ kind: 'failed', error: planned('source-disconnected') });
+      else this.#stream.disconnected('a planned fault');
+    } else {
+      const { sqlState, texts }: Failure = FAILURES[kind];
+      const message = random.pick(texts);
+      if (this.#stream === null) {
+        this.#deliver({ kind: 'failed', error: classifyServerError({ sqlState, message }, 'stream') });
+      } else this.#stream.push(errorMessage(sqlState, message));
+    }
     this.#closed = true;
   }
 
@@ -291,5 +345,15 @@ class Session {
     const bytes = chunkBytes(chunk);
     if (bytes > this.#process.largestReadBytes) this.#process.largestReadBytes = bytes;
     this.#process.holds(chunk, bytes);
+    // Only where the budget is so small that one key may exceed it.
+    if (this.#world.scenario.budgetBytes < LARGE_BUDGET) this.#accountKeys(chunk, bytes);
+  }
+
+  #accountKeys(chunk: RowChunk, bytes: number): void {
+    for (const hash of chunk.keyHashes) {
+      const sum = (this.#keyBytes.get(hash) ?? 0) + bytes / chunk.rowCount;
+      this.#keyBytes.set(hash, sum);
+      if (sum > this.#process.largestKeyBytes) this.#process.largestKeyBytes = sum;
+    }
   }
 }

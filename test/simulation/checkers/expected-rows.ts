@@ -3,27 +3,44 @@
  * its parent held and the changes between the two frontiers. So it can also be said what is right on top of a table
  * that somebody rolled back or forged.
  */
-import { type History, addChange, addTo, keyOf } from '../history.ts';
+import { type History, addChange, addTo, isNotRepresentable, keyOf, rowWithNull } from '../history.ts';
 
 export type Rows = ReadonlyMap<string, number>;
 
 /** null stands for the frontier `[]`, behind which nothing comes. */
 export type Upper = bigint | null;
 
-/** The net change of a span applied as an upsert table applies it: a key that lost a row loses all it had. */
-export function applySpan(history: History, mode: 'upsert' | 'append', rows: Rows, from: Upper, to: Upper): Rows {
-  if (from === null) return rows;
+export interface Expected {
+  readonly rows: Rows;
+  /** Values among what was added that are NULL in the table and were something else that it can't hold. */
+  readonly nulled: number;
+}
+
+/**
+ * The net change of a span applied as an upsert table applies it: a key that lost a row loses all that earlier snapshots
+ * gave it. Where keys are unique that is the row that was lost; where they are not, it is what the sink documents.
+ */
+export function applySpan(history: History, mode: 'upsert' | 'append', rows: Rows, from: Upper, to: Upper): Expected {
+  if (from === null) return { rows, nulled: 0 };
   const next = new Map(rows);
+  let nulled = 0;
   if (mode === 'append') {
-    for (const change of history.between(from, to)) addChange(next, change);
-    return next;
+    for (const change of history.between(from, to)) {
+      if (isNotRepresentable(change.row)) nulled += Math.abs(change.diff);
+      addChange(next, { ...change, row: rowWithNull(change.row) });
+    }
+    return { rows: next, nulled };
   }
   const net = new Map<string, number>();
   for (const { row, diff } of history.between(from, to)) addTo(net, row, diff);
   const lost = new Set([...net].filter(([, diff]) => diff < 0).map(([row]) => keyOf(row)));
   for (const row of rows.keys()) if (lost.has(keyOf(row))) next.delete(row);
-  for (const [row, diff] of net) if (diff > 0) addTo(next, row, diff);
-  return next;
+  for (const [row, diff] of net) {
+    if (diff <= 0) continue;
+    if (isNotRepresentable(row)) nulled += diff;
+    addTo(next, rowWithNull(row), diff);
+  }
+  return { rows: next, nulled };
 }
 
 export interface FirstSnapshot {
@@ -36,15 +53,31 @@ export interface FirstSnapshot {
 }
 
 /** A fresh table after its first snapshot, if its subscription began at `asOf`. */
-export function firstRows(history: History, { mode, snapshot, asOf, upper, isConstant }: FirstSnapshot): Rows {
-  if (mode === 'upsert') return history.relationBefore(isConstant ? null : upper);
+export function firstRows(history: History, { mode, snapshot, asOf, upper, isConstant }: FirstSnapshot): Expected {
+  if (!snapshot) return applySpan(history, mode, new Map(), isConstant ? null : asOf + 1n, upper);
   const rows = new Map<string, number>();
-  if (snapshot) {
-    for (const [row, diff] of history.relationBefore(isConstant ? null : asOf + 1n)) {
-      addChange(rows, { time: asOf, row, diff });
-    }
+  let nulled = 0;
+  const begun = history.relationBefore(isConstant ? null : mode === 'upsert' ? upper : asOf + 1n);
+  for (const [row, diff] of begun) {
+    if (isNotRepresentable(row)) nulled += diff;
+    if (mode === 'upsert') addTo(rows, rowWithNull(row), diff);
+    else addChange(rows, { time: asOf, row: rowWithNull(row), diff });
   }
-  return applySpan(history, mode, rows, asOf + 1n, upper);
+  if (mode === 'upsert') return { rows, nulled };
+  const later = applySpan(history, mode, rows, asOf + 1n, upper);
+  return { rows: later.rows, nulled: nulled + later.nulled };
+}
+
+/** What an upsert table that began with a snapshot holds of keys that were never there twice: the relation itself. */
+export function ofUniqueKeys(history: History, upper: Upper, rows: Rows): Rows {
+  const counts = new Map<string, number>();
+  const doubled = new Set<string>();
+  // Between two times, not within one: changes of one time are one change.
+  for (const [, changes] of Map.groupBy(history.between(0n, upper), (change) => change.time)) {
+    for (const { row, diff } of changes) addTo(counts, keyOf(row), diff);
+    for (const { row } of changes) if ((counts.get(keyOf(row)) ?? 0) > 1) doubled.add(keyOf(row));
+  }
+  return new Map([...rows].filter(([row]) => !doubled.has(keyOf(row))));
 }
 
 /** The first difference in words, null when equal. */

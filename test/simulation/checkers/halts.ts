@@ -6,7 +6,7 @@ import { type World, violate } from '../world.ts';
 /** Code → causes, one of which must have happened. A code that is not here never ends a simulated sink rightly. */
 const JUSTIFICATIONS: Partial<Record<ErrorCode, readonly string[]>> = {
   'fenced': ['forged-version', 'newer-version', 'older-version'],
-  'foreign-sink': ['foreign-sink'],
+  'foreign-sink': ['foreign-sink', 'take-over', 'other-sink'],
   'foreign-writer': ['foreign-append'],
   'frontier-behind': ['rollback', 'forged-below'],
   'progress-missing': ['expiry'],
@@ -14,10 +14,14 @@ const JUSTIFICATIONS: Partial<Record<ErrorCode, readonly string[]>> = {
   'table-replaced': ['table-replaced', 'table-dropped'],
   'table-missing': ['table-dropped'],
   'schema-changed': ['schema-change'],
-  'table-schema-mismatch': ['schema-change'],
+  'table-schema-mismatch': ['schema-change', 'relation-altered'],
   'spec-changed': ['spec-change'],
   'table-unsupported': ['spec-change'],
   'history-compacted': ['compacted'],
+  'relation-dropped': ['relation-dropped', 'relation-recreated', 'relation-altered'],
+  'relation-missing': ['relation-dropped', 'relation-recreated', 'relation-altered'],
+  'relation-changed': ['relation-altered'],
+  'row-not-representable': ['row-not-representable'],
   'storage-forbidden': ['put-forbidden'],
   'catalog-forbidden': ['commit-forbidden'],
   'catalog-unauthorized': ['load-unauthorized'],
@@ -34,6 +38,7 @@ export function judgeEnd(world: World, process: SinkProcess): void {
   if (end.reason !== 'halted') return;
   const code = end.error?.code;
   if (code === undefined) return wrong('halted without a reason');
+  if (code === 'foreign-sink' && process.identity.takeOver) wrong('was to take the table over, and halted with foreign-sink');
   const causes = JUSTIFICATIONS[code];
   if (causes === undefined || !causes.some((cause) => world.causes.has(cause))) {
     wrong(`halted with ${code}, which nothing in this run explains: ${end.error?.message ?? ''}`);

@@ -1,5 +1,5 @@
 /**
- * What the log tells: no row value is in a line (values are marked `zq`), and as long as nothing out of the ordinary
+ * What the log tells: no row value is in a line (values are marked `zq` and 97531086), and as long as nothing out of the ordinary
  * has happened the sink does not start over. Many a bug does no harm because a restart mends it.
  */
 import type { Log } from '../../../src/sink/ports.ts';
@@ -16,8 +16,9 @@ export function watchedLog(process: SinkProcess): Log {
         const why = `${String(fields['code'])} ${String(fields['message'])}`;
         violate(process.world, 'calm', `p${process.id} starts over in a calm world: ${why}`);
       }
+      if (event === 'values-nulled') process.nulledValues.set(fields['snapshotId'], fields['nulledValues']);
       for (const field of Object.values(fields)) {
-        if (typeof field === 'string' && field.includes('zq')) {
+        if (typeof field === 'string' && (field.includes('zq') || field.includes('97531086'))) {
           violate(process.world, 'log', `${event} shows a row value`);
         }
       }

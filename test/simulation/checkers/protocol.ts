@@ -25,6 +25,20 @@ export class ProtocolChecker implements CatalogObserver {
     // The table checker looks at the table.
   }
 
+  /** A table of some columns is not written from a relation of others. */
+  #judgeColumns(process: SinkProcess, wrong: (what: string) => void): void {
+    const { plannedFor, relation } = process;
+    const schema = plannedFor?.schemas.find((candidate) => candidate.schemaId === plannedFor.currentSchemaId);
+    if (schema === undefined || relation === null) return wrong('a commit is sent before relation and table were seen');
+    const fields = schema.fields.filter((field) => !field.name.startsWith('_mz_'));
+    const namesOf = (list: readonly { readonly name: string }[]): string => list.map(({ name }) => name).sort().join();
+    if (namesOf(fields) !== namesOf(relation.columns)) wrong('the table has other columns than the relation');
+    const [key] = relation.columns;
+    const wanted = key?.type.kind === 'scalar' && key.type.name === 'integer' ? 'int' : 'long';
+    if (fields.find((field) => field.name === 'id')?.type.kind !== wanted) wrong('the table has another type of id');
+    return undefined;
+  }
+
   onCommitRequest(process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[]): void {
     const wrong = (what: string): void => violate(this.#world, 'protocol', `p${process.id}: ${what}`);
     if (this.#blind.has(process)) wrong('a commit is sent without a look at the table since the last one');
@@ -40,6 +54,7 @@ export class ProtocolChecker implements CatalogObserver {
     if (added.length !== 1 || moved.length !== 1 || updates.length !== 2) {
       return wrong('a commit adds one snapshot and moves main to it');
     }
+    this.#judgeColumns(process, wrong);
     this.#judgeAgainstSeen(process, requirements, added[0]?.snapshot.schemaId ?? null, wrong);
     if (ref?.type !== 'assert-ref-snapshot-id') return wrong('the head is not asserted');
     if (added[0]?.snapshot.parentSnapshotId !== ref.snapshotId) wrong('the head asserted is not the parent');

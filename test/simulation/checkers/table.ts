@@ -11,8 +11,11 @@ import type { Author, CatalogObserver, CatalogWorld } from '../catalog-double.ts
 import type { SourceWorld } from '../source-double.ts';
 import type { ObjectWorld } from '../store-double.ts';
 import { type ManifestRow, liveFiles, readManifests, readRows } from '../table-reader.ts';
+import type { SinkProcess } from '../sink-process.ts';
 import { type World, violate } from '../world.ts';
-import { type Rows, type Upper, applySpan, difference, firstRows } from './expected-rows.ts';
+import {
+  type Expected, type Rows, type Upper, applySpan, difference, firstRows, ofUniqueKeys,
+} from './expected-rows.ts';
 
 export interface Known {
   readonly rows: Rows;
@@ -29,7 +32,6 @@ export interface TableCheckerOptions {
   readonly catalog: CatalogWorld;
   readonly source: SourceWorld;
   readonly store: ObjectWorld;
-  readonly sinkId: string;
 }
 
 export class TableChecker implements CatalogObserver {
@@ -106,9 +108,11 @@ export class TableChecker implements CatalogObserver {
   #judgeCommit(
     before: TableMetadata | null, after: TableMetadata, snapshot: Snapshot, previous: bigint | null, author: Author,
   ): void {
-    const { world, sinkId } = this.#options;
+    const { world } = this.#options;
+    const { process } = author;
+    if (process === null) return undefined;
+    const { sinkId, version, takeOver } = process.identity;
     const wrong = (what: string): void => violate(world, 'progress', `snapshot ${snapshot.snapshotId}: ${what}`);
-    const version = author.process?.version ?? 0n;
     const upper = frontierOf(snapshot);
     if (upper === 'none') return wrong('it says no frontier');
     if (snapshot.summary['mz-sink-id'] !== sinkId) wrong('it says another sink id');
@@ -122,17 +126,18 @@ export class TableChecker implements CatalogObserver {
       const { progress } = parent;
       if (progress === null) wrong('it is committed on top of a foreign snapshot');
       else {
-        if (progress.sinkId !== sinkId) wrong('it is committed on top of another sink');
+        if (progress.sinkId !== sinkId && !takeOver) wrong('it is committed on top of another sink');
         if (progress.version > version) wrong(`version ${version} commits on top of version ${progress.version}`);
         if (!isBelow(progress.upper, upper)) wrong(`progress goes from ${progress.upper} to ${upper}`);
       }
     } else if (before !== null && before.snapshotLogLength > 0) wrong('it begins a table anew that had a history');
-    return this.#judgeRows(after, snapshot, parent, upper, version);
+    return this.#judgeRows(after, snapshot, parent, upper, process);
   }
 
-  #judgeRows(after: TableMetadata, snapshot: Snapshot, parent: Known | null, upper: Upper, version: bigint): void {
-    const { world, source, sinkId } = this.#options;
+  #judgeRows(after: TableMetadata, snapshot: Snapshot, parent: Known | null, upper: Upper, process: SinkProcess): void {
+    const { world, source } = this.#options;
     const { history, scenario } = world;
+    const { sinkId, version } = process.identity;
     let actual: Rows;
     try {
       actual = this.rowsOf(snapshot);
@@ -141,17 +146,18 @@ export class TableChecker implements CatalogObserver {
       return;
     }
     this.snapshotsChecked++;
-    let candidates: readonly { readonly rows: Rows; readonly asOf: bigint }[];
+    let candidates: readonly (Expected & { readonly asOf: bigint })[];
     if (parent === null) {
       const isConstant = scenario.input === 'constant';
       candidates = [...source.grantedAsOfs].map((asOf) => ({
-        asOf, rows: firstRows(history, { mode: scenario.mode, snapshot: scenario.snapshot, asOf, upper, isConstant }),
+        asOf, ...firstRows(history, { mode: scenario.mode, snapshot: scenario.snapshot, asOf, upper, isConstant }),
       }));
     } else {
       const from = parent.progress?.upper ?? null;
       const isConstant = scenario.input === 'constant';
-      const rows = isConstant ? parent.rows : applySpan(history, scenario.mode, parent.rows, from, upper);
-      candidates = [{ asOf: parent.asOfs[0] ?? 0n, rows }];
+      const expected = isConstant ? { rows: parent.rows, nulled: 0 }
+        : applySpan(history, scenario.mode, parent.rows, from, upper);
+      candidates = [{ asOf: parent.asOfs[0] ?? 0n, ...expected }];
     }
     const fitting = candidates.filter(({ rows }) => difference(actual, rows) === null);
     if (fitting.length === 0) {
@@ -159,10 +165,14 @@ export class TableChecker implements CatalogObserver {
       const what = first === undefined ? 'no subscription began' : difference(actual, first.rows);
       violate(world, 'rows', `snapshot ${snapshot.snapshotId} at ${upper}: ${what}`);
     }
+    const told = process.nulledValues.get(snapshot.snapshotId) ?? 0;
+    if (fitting.length > 0 && !fitting.some(({ nulled }) => nulled === told)) {
+      const what = `${fitting[0]?.nulled} values are written as NULL, and the sink says ${String(told)}`;
+      violate(world, 'nulls', `snapshot ${snapshot.snapshotId}: ${what}`);
+    }
     const isTainted = parent?.isTainted ?? false;
-    if (!isTainted && scenario.mode === 'upsert') {
-      const wanted = history.relationBefore(scenario.input === 'constant' ? null : upper);
-      const differs = difference(actual, wanted);
+    if (!isTainted && scenario.mode === 'upsert' && scenario.snapshot) {
+      const differs = this.#differenceToRelation(actual, scenario.input === 'constant' ? null : upper);
       if (differs !== null) {
         violate(world, 'rows', `snapshot ${snapshot.snapshotId} is not the relation at ${upper}: ${differs}`);
       }
@@ -170,6 +180,15 @@ export class TableChecker implements CatalogObserver {
     this.declare(after, snapshot.snapshotId, {
       rows: actual, isTainted, asOfs: fitting.map(({ asOf }) => asOf), progress: { upper, version, sinkId },
     });
+  }
+
+  #differenceToRelation(actual: Rows, upper: Upper): string | null {
+    const { history, scenario } = this.#options.world;
+    const { rows: wanted } = firstRows(
+      history, { mode: 'upsert', snapshot: true, asOf: 0n, upper, isConstant: false },
+    );
+    if (scenario.uniqueKeys) return difference(actual, wanted);
+    return difference(ofUniqueKeys(history, upper, actual), ofUniqueKeys(history, upper, wanted));
   }
 
   #judgeFiles(after: TableMetadata, snapshot: Snapshot): void {
