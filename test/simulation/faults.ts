@@ -3,6 +3,11 @@ import { SinkError, type ErrorCode } from '../../src/errors.ts';
 import type { Random } from './random.ts';
 import type { FaultKind, Scenario } from './scenario.ts';
 
+/** They take time or say something; a sink that starts over for them is wrong. */
+const HARMLESS: ReadonlySet<FaultKind> = new Set<FaultKind>([
+  'notice', 'late-progress', 'put-slow', 'load-slow', 'commit-slow', 'spill-slow', 'encode-slow',
+]);
+
 export class Faults {
   readonly #rates: Scenario['rates'];
   readonly #streams = new Map<FaultKind, Random>();
@@ -27,7 +32,7 @@ export class Faults {
       this.#streams.set(kind, stream);
     }
     if (!stream.chance(rate)) return false;
-    this.disturbed = true;
+    if (!HARMLESS.has(kind)) this.disturbed = true;
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
     return true;
   }

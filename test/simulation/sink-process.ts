@@ -82,7 +82,13 @@ export class SinkProcess {
   stop(): void {
     this.stoppedAtMs = this.world.scheduler.nowMs;
     this.world.scheduler.note(`${this.#name} is asked to stop`);
-    this.sink?.stop();
+    const { sink } = this;
+    if (sink === null) return;
+    sink.stop();
+    this.later(this.world.scenario.stopGraceMs + 1, 'end of the grace', () => {
+      const { phase } = sink.state();
+      if (phase === 'stopping') violate(this.world, 'stop', `${this.#name} is still ${phase} after the grace`);
+    });
   }
 
   nowMs(): number {
