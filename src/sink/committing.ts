@@ -20,9 +20,10 @@ import { type Committing, type SinkState, highest } from './state.ts';
  * What was seen of the table may be out of date by the time it is built upon, in two ways that look final and are not.
  * A write to another branch takes the sequence number that we chose, and catalogs answer 400 to that, not 409, although
  * main is where it was. And the list of a head that is head no more may have been removed by snapshot expiry. So both
- * are tried again on the table as it is then; what has another cause stays so, and halts after these few tries.
+ * are tried again on the table as it is then. A catalog behind a cache shows it late, by seconds: so the tries go on for
+ * about ten seconds of back-off in all. What has another cause stays so, and halts then.
  */
-const STALE_MAX = 3;
+const STALE_MAX = 8;
 const STALE_CODES: ReadonlySet<ErrorCode> = new Set(['commit-refused', 'storage-object-missing']);
 
 /**

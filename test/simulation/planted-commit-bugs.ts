@@ -243,7 +243,7 @@ export const COMMIT_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/committing.ts',
-        find: 'const STALE_MAX = 3;',
+        find: 'const STALE_MAX = 8;',
         replace: 'const STALE_MAX = 0;',
       },
     ],

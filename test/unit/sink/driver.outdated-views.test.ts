@@ -59,6 +59,27 @@ describe('GIVEN a commit that the catalog calls invalid', () => {
     expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
   });
 
+  test('WHEN a cache shows the write to another branch five seconds late THEN the sink waits for it', async () => {
+    const { world, sink } = await started();
+    const { snapshots } = world.catalog.table().metadata;
+    const load = world.catalog.loadTable.bind(world.catalog);
+    const outdated = await load();
+    let isBehind = true;
+    world.catalog.loadTable = async () => (isBehind ? outdated : load());
+    const snapshot = { ...snapshots[0]!, snapshotId: 5n, parentSnapshotId: snapshots[0]!.snapshotId, sequenceNumber: 2n };
+    world.catalog.edit([
+      updateToJson({ action: 'add-snapshot', snapshot }),
+      updateToJson({ action: 'set-snapshot-ref', ref: 'audit', snapshotId: 5n, type: 'branch' }),
+    ]);
+    world.source.rows(insert('3\tc', 1_500n));
+    world.source.progress(3_000n);
+    await world.clock.advance(5_000);
+    expect(sink.state().phase).toBe('running');
+    isBehind = false;
+    await world.clock.advance(10_000);
+    expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
+  });
+
   test('WHEN it stays invalid THEN the sink halts and says so', async () => {
     const { world, sink } = await started();
     world.catalog.commit = async () => ({ kind: 'refused', error: new SinkError('commit-refused', 'planned') });
@@ -96,7 +117,7 @@ describe('GIVEN a manifest list of the head that is gone from storage', () => {
 
   test('WHEN it stays away THEN the sink halts and says so', async () => {
     const { world, end } = await restartedWithoutList();
-    await world.clock.advance(10_000);
+    await world.clock.advance(20_000);
     expect(await end).toMatchObject({ reason: 'halted', error: { code: 'storage-object-missing' } });
   });
 });
