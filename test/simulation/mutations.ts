@@ -64,6 +64,11 @@ function simulate(copy: string, seeds: number): Promise<Ended> {
 }
 
 async function judge(copy: string, mutation: Mutation): Promise<Verdict> {
+  try {
+    plant(copy, mutation.edits);
+  } catch (thrown) {
+    return { mutation, seed: null, how: `it can't be planted: ${String(thrown)}` };
+  }
   const { code, wasKilled, stdout, stderr } = await simulate(copy, mutation.seeds);
   if (code === 0) return { mutation, seed: null, how: 'survives' };
   const failure = /^seed (\d+) fails: ([a-z-]+|unhandled rejection):/m.exec(stdout);
@@ -79,7 +84,6 @@ async function work(bugs: Mutation[], verdicts: Verdict[]): Promise<void> {
   try {
     for (let mutation = bugs.shift(); mutation !== undefined; mutation = bugs.shift()) {
       const files = new Map(mutation.edits.map(({ file }) => [file, readFileSync(join(copy, 'src', file))]));
-      plant(copy, mutation.edits);
       const verdict = await judge(copy, mutation);
       for (const [file, bytes] of files) writeFileSync(join(copy, 'src', file), bytes);
       verdicts.push(verdict);

@@ -8,8 +8,8 @@ export const COMMIT_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/committing.ts',
-        find: "step: 'posting', base: null }",
-        replace: "step: 'posting' }",
+        find: "step: 'posting', base: null,",
+        replace: "step: 'posting',",
       },
       {
         file: 'sink/committing.ts',

@@ -4,7 +4,7 @@ import { keep, keptSeeds } from './kept-seeds.ts';
 import { minimised } from './minimise.ts';
 import { type Scenario, scenarioOf } from './scenario.ts';
 import { type RunResult, simulate } from './simulate.ts';
-import { createTally, tallyText } from './tally.ts';
+import { countsOf, createTally, tallyText } from './tally.ts';
 
 export interface RunOptions {
   readonly seeds: number;
@@ -18,7 +18,12 @@ export interface RunOptions {
   readonly keepGoing: boolean;
   /** Whether a failure goes into seeds.json. */
   readonly keep: boolean;
+  /** The tally goes to the process that started this one, instead of being printed. */
+  readonly isShard: boolean;
 }
+
+/** A long run says so often how far it is. */
+const SEEDS_PER_NOTE = 25_000;
 
 /** The exit code. */
 export async function runSeeds(options: RunOptions): Promise<number> {
@@ -31,13 +36,16 @@ export async function runSeeds(options: RunOptions): Promise<number> {
   let failures = await replayKept(options, unhandled);
   for (let seed = options.from; seed < options.from + options.seeds; seed++) {
     const scenario: Scenario = options.bytes ? { ...scenarioOf(seed), fidelity: 'bytes' } : scenarioOf(seed);
-    const failure = await failureOf(scenario, options, unhandled, (result) => tally.add(result));
+    const failure = await failureOf(scenario, options, unhandled, (result) => tally.add(countsOf(result)));
+    const played = seed - options.from + 1;
+    if (played % SEEDS_PER_NOTE === 0) console.log(`… ${played} of ${options.seeds} seeds from ${options.from} on`);
     if (failure === null) continue;
     failures++;
     await report(scenario, failure, options);
     if (!options.keepGoing) break;
   }
-  console.log(tallyText(tally, (performance.now() - startedMs) / 1000));
+  if (options.isShard) process.send?.(tally.counts);
+  else console.log(tallyText(tally, (performance.now() - startedMs) / 1000));
   return failures === 0 ? 0 : 1;
 }
 

@@ -44,7 +44,7 @@ export class SinkProcess {
   seen: TableMetadata | null = null;
   plannedFor: TableMetadata | null = null;
   /** What it told of values written as NULL: snapshot id → how many. */
-  readonly nulledValues = new Map<unknown, unknown>();
+  readonly nulledValues = new Map<unknown, number>();
   /** The relation as the process saw it last. */
   relation: Relation | null = null;
   readonly #name: string;

@@ -1,12 +1,17 @@
 /** What many runs did, for the report. */
 import type { RunResult } from './simulate.ts';
 
+/** Plain data, so that it goes from one process to another. */
+export interface TallyCounts {
+  readonly numbers: Readonly<Record<'runs' | 'steps' | 'commits' | 'kills' | 'caughtUp', number>>;
+  readonly faults: ReadonlyMap<string, number>;
+  readonly events: ReadonlyMap<string, number>;
+  readonly halts: ReadonlyMap<string, number>;
+}
+
 export interface Tally {
-  add(result: RunResult): void;
-  readonly numbers: Record<'runs' | 'steps' | 'commits' | 'kills' | 'caughtUp', number>;
-  readonly faults: Map<string, number>;
-  readonly events: Map<string, number>;
-  readonly halts: Map<string, number>;
+  add(counts: TallyCounts): void;
+  readonly counts: TallyCounts;
 }
 
 export function createTally(): Tally {
@@ -14,34 +19,42 @@ export function createTally(): Tally {
   const faults = new Map<string, number>();
   const events = new Map<string, number>();
   const halts = new Map<string, number>();
-  const count = (map: Map<string, number>, key: string, by: number): void => {
-    map.set(key, (map.get(key) ?? 0) + by);
-  };
   return {
-    numbers, faults, events, halts,
-    add(result) {
-      numbers.runs++;
-      numbers.steps += result.steps;
-      numbers.commits += result.commits;
-      numbers.kills += result.kills;
-      if (result.hasCaughtUp) numbers.caughtUp++;
-      for (const [kind, times] of result.faults) count(faults, kind, times);
-      for (const [kind, times] of result.events) count(events, kind, times);
-      for (const code of result.halts) count(halts, code, 1);
+    counts: { numbers, faults, events, halts },
+    add(counts) {
+      numbers.runs += counts.numbers.runs;
+      numbers.steps += counts.numbers.steps;
+      numbers.commits += counts.numbers.commits;
+      numbers.kills += counts.numbers.kills;
+      numbers.caughtUp += counts.numbers.caughtUp;
+      addAll(faults, counts.faults);
+      addAll(events, counts.events);
+      addAll(halts, counts.halts);
     },
   };
 }
 
-export function tallyText(tally: Tally, seconds: number): string {
-  const { runs, steps, commits, kills, caughtUp } = tally.numbers;
+function addAll(sums: Map<string, number>, counts: ReadonlyMap<string, number>): void {
+  for (const [key, times] of counts) sums.set(key, (sums.get(key) ?? 0) + times);
+}
+
+export function countsOf(result: RunResult): TallyCounts {
+  const halts = new Map<string, number>();
+  for (const code of result.halts) halts.set(code, (halts.get(code) ?? 0) + 1);
+  const { steps, commits, kills, faults, events } = result;
+  return { numbers: { runs: 1, steps, commits, kills, caughtUp: result.hasCaughtUp ? 1 : 0 }, faults, events, halts };
+}
+
+export function tallyText({ counts }: Tally, seconds: number): string {
+  const { runs, steps, commits, kills, caughtUp } = counts.numbers;
   const list = (map: ReadonlyMap<string, number>): string =>
     [...map].sort(([, a], [, b]) => b - a).map(([key, times]) => `${key} ${times}`).join(', ') || 'none';
   return [
     `${runs} seeds in ${seconds.toFixed(1)} s (${(runs / seconds).toFixed(0)} a second), ${steps} events, `
     + `${commits} commits judged, `
     + `${kills} kills, ${caughtUp} tables caught up`,
-    `faults: ${list(tally.faults)}`,
-    `events: ${list(tally.events)}`,
-    `halts: ${list(tally.halts)}`,
+    `faults: ${list(counts.faults)}`,
+    `events: ${list(counts.events)}`,
+    `halts: ${list(counts.halts)}`,
   ].join('\n');
 }

@@ -16,7 +16,7 @@ export function watchedLog(process: SinkProcess): Log {
         const why = `${String(fields['code'])} ${String(fields['message'])}`;
         violate(process.world, 'calm', `p${process.id} starts over in a calm world: ${why}`);
       }
-      if (event === 'values-nulled') process.nulledValues.set(fields['snapshotId'], fields['nulledValues']);
+      if (event === 'values-nulled') process.nulledValues.set(fields['snapshotId'], Number(fields['nulledValues']));
       for (const field of Object.values(fields)) {
         if (typeof field === 'string' && (field.includes('zq') || field.includes('97531086'))) {
           violate(process.world, 'log', `${event} shows a row value`);

@@ -167,7 +167,7 @@ export class TableChecker implements CatalogObserver {
     }
     const told = process.nulledValues.get(snapshot.snapshotId) ?? 0;
     if (fitting.length > 0 && !fitting.some(({ nulled }) => nulled === told)) {
-      const what = `${fitting[0]?.nulled} values are written as NULL, and the sink says ${String(told)}`;
+      const what = `${fitting[0]?.nulled} values are written as NULL, and the sink says ${told}`;
       violate(world, 'nulls', `snapshot ${snapshot.snapshotId}: ${what}`);
     }
     const isTainted = parent?.isTainted ?? false;
