@@ -1,6 +1,9 @@
 /** All benchmarks by name. */
 import { AGE_USAGE, benchAge } from './age.ts';
+import { CATCH_UP_USAGE, benchCatchUp } from './catch-up.ts';
 import { INTERVAL_USAGE, benchInterval } from './interval.ts';
+import { MANY_USAGE, benchMany } from './many.ts';
+import { MEMORY_USAGE, benchMemory } from './memory.ts';
 import type { Outcome } from './outcome.ts';
 import { THROUGHPUT_USAGE, benchThroughput } from './throughput.ts';
 
@@ -13,6 +16,9 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   throughput: { kind: 'single', usage: THROUGHPUT_USAGE, run: benchThroughput },
   interval: { kind: 'single', usage: INTERVAL_USAGE, run: benchInterval },
   age: { kind: 'single', usage: AGE_USAGE, run: benchAge },
+  memory: { kind: 'single', usage: MEMORY_USAGE, run: benchMemory },
+  'catch-up': { kind: 'single', usage: CATCH_UP_USAGE, run: benchCatchUp },
+  many: { kind: 'single', usage: MANY_USAGE, run: benchMany },
 };
 
 export function findBenchmark(name: string): Benchmark | null {

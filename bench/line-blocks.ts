@@ -7,9 +7,9 @@ import { copyDataLine } from './frames.ts';
 import { type Shape, createRandom } from './shapes.ts';
 
 export const FIRST_ID = 1_000_000_000;
-const ID_DIGITS = 10;
+export const ID_DIGITS = 10;
 /** Milliseconds since 1970, from 2001 to 2286. */
-const TIME_DIGITS = 13;
+export const TIME_DIGITS = 13;
 const BLOCK_LINES = 131_072;
 /** Lines of a piece that goes to the socket at once. */
 const PIECE_LINES = 1_024;
@@ -94,7 +94,8 @@ export function* fillLineBlocks(blocks: LineBlocks, lines: number, names: LineNa
   }
 }
 
-function writeDigits(bytes: Buffer, at: number, width: number, value: number): void {
+/** The decimal digits of a non-negative integer, with zeros before them. */
+export function writeDigits(bytes: Buffer, at: number, width: number, value: number): void {
   let rest = value;
   for (let place = at + width - 1; place >= at; place--) {
     const next = Math.floor(rest / 10);

@@ -12,8 +12,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createMaterializeStandIn } from '../src/embedded/materialize/stand-in.ts';
 import { copyOutResponse, progressMessage } from './frames.ts';
 import { FIRST_ID, type LineBlocks, type Mix, buildLineBlocks, fillLineBlocks } from './line-blocks.ts';
-import { type Shape, shapeOf } from './shapes.ts';
+import { type Shape, type ShapeName, shapeOf } from './shapes.ts';
 import type { RelationScript, SourceReport, SourceScript, SourceStep } from './source-script.ts';
+import { type RowTexts, buildRowTexts, updateLines } from './update-lines.ts';
 import { type SubscribeOutput, type SubscribeRequest, openSubscribeFront } from './subscribe-front.ts';
 
 /** A stride that meets each of `keys` once before any twice, far from the key before it. */
@@ -59,6 +60,8 @@ interface Play {
   timeMs: number;
   /** Spans so far, so that each meets other keys. */
   spans: number;
+  /** Updates so far: what the next one is to retract. */
+  updates: number;
   nextId: number;
 }
 
@@ -70,6 +73,14 @@ function blocksOf(script: RelationScript, mix: Mix, lines: number): LineBlocks {
   const blocks = blocksByKind.get(key) ?? buildLineBlocks(shapeOf(script.shape), mix, size, 1);
   blocksByKind.set(key, blocks);
   return blocks;
+}
+
+const textsByShape = new Map<ShapeName, RowTexts>();
+
+function textsOf(shape: ShapeName): RowTexts {
+  const texts = textsByShape.get(shape) ?? buildRowTexts(shapeOf(shape), 1);
+  textsByShape.set(shape, texts);
+  return texts;
 }
 
 function report(line: SourceReport): void {
@@ -131,6 +142,23 @@ async function lines(play: Play, request: LinesRequest): Promise<void> {
   }
 }
 
+async function updates(play: Play, step: Extract<SourceStep, { kind: 'updates' }>): Promise<void> {
+  const from = Math.ceil(play.timeMs / step.spanMs) * step.spanMs;
+  const perTime = Math.max(1, Math.ceil(step.updates / step.times));
+  const stepMs = Math.max(1, Math.floor(step.spanMs / step.times));
+  await sendUpdates(play, step.updates, step.keys, (update) => from + Math.floor(update / perTime) * stepMs);
+  await close(play, from + step.spanMs, 2 * step.updates);
+}
+
+async function sendUpdates(play: Play, count: number, keys: number, timeOf: (update: number) => number): Promise<void> {
+  const span = { keys, stride: keyStride(keys), first: play.updates, count, timeOf };
+  play.updates += count;
+  for (const bytes of updateLines(textsOf(play.script.shape), span)) {
+    if (!play.output.isOpen()) return;
+    await play.output.send(bytes);
+  }
+}
+
 async function file(play: Play, step: Extract<SourceStep, { kind: 'file' }>): Promise<void> {
   for await (const bytes of createReadStream(step.path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
     await play.output.send(bytes);
@@ -145,12 +173,12 @@ async function steady(play: Play, step: Extract<SourceStep, { kind: 'steady' }>)
   let owed = 0;
   while (play.output.isOpen()) {
     await sleep(Math.max(0, tick * tickMs - Date.now()));
-    owed += step.linesPerS * tickMs / 1000;
+    owed += step.linesPerS / 2 * tickMs / 1000;
     const count = Math.floor(owed);
     owed -= count;
-    const fromMs = tick * tickMs - 1;
-    await lines(play, { mix: step.mix, lines: count, keys: step.keys, times: 1, spanMs: 1, fromMs });
-    await close(play, tick * tickMs, count);
+    const timeMs = tick * tickMs - 1;
+    await sendUpdates(play, count, step.keys, () => timeMs);
+    await close(play, tick * tickMs, 2 * count);
     tick++;
   }
 }
@@ -158,6 +186,7 @@ async function steady(play: Play, step: Extract<SourceStep, { kind: 'steady' }>)
 async function playStep(play: Play, step: SourceStep): Promise<void> {
   switch (step.kind) {
     case 'snapshot': return await snapshot(play, step.rows);
+    case 'updates': return await updates(play, step);
     case 'file': return await file(play, step);
     case 'span': return await span(play, step);
     case 'spans-on-token':
@@ -179,7 +208,7 @@ async function serve(request: SubscribeRequest, output: SubscribeOutput): Promis
   const asOfMs = Number(request.asOf ?? BigInt(script.startMs));
   await output.send(copyOutResponse(shape.columns.length));
   await output.send(progressMessage(BigInt(asOfMs), shape.columns.length));
-  const play: Play = { script, shape, output, tokens: tokensOf(script.name), timeMs: asOfMs, spans: 0, nextId: FIRST_ID + 500_000_000 };
+  const play: Play = { script, shape, output, tokens: tokensOf(script.name), timeMs: asOfMs, spans: 0, updates: 0, nextId: FIRST_ID + 500_000_000 };
   const resume = script.steps.findIndex(({ kind }) => kind === 'resume-here');
   const steps = request.snapshot ? script.steps : script.steps.slice(Math.max(0, resume));
   for (const step of steps) {

@@ -18,8 +18,10 @@ export type SourceStep =
   | { readonly kind: 'spans-on-token'; readonly mix: Mix; readonly lines: number; readonly keys: number; readonly times: number; readonly spanMs: number }
   /** Waits for a token. */
   | { readonly kind: 'token' }
-  /** For ever: at each tick of the clock the lines of the tick before it, and progress. */
-  | { readonly kind: 'steady'; readonly mix: Mix; readonly linesPerS: number; readonly keys: number; readonly tickMs: number }
+  /** So many updates (two lines each) that meet the same keys over and over, each retracting what the one before it inserted. */
+  | { readonly kind: 'updates'; readonly updates: number; readonly keys: number; readonly times: number; readonly spanMs: number }
+  /** For ever: at each tick of the clock the updates of the tick before it, and progress. */
+  | { readonly kind: 'steady'; readonly linesPerS: number; readonly keys: number; readonly tickMs: number }
   /** A subscription that resumes (SNAPSHOT = false) begins here. */
   | { readonly kind: 'resume-here' };
 
