@@ -57,6 +57,7 @@ export async function benchAge(args: readonly string[], smoke: boolean): Promise
   const suffix = options.keep === null ? '' : '-expiring';
   const picture = 'Time of a commit by the age of the table';
   return {
+    ...(options.keep === null ? {} : { variant: 'expiring' }),
     sections: [{ title, rows, notes: ['Medians of 100 commits up to each age. Catalog: the embedded one, from the arrival of a request to its answer.'] }],
     pictures: [{
       name: `age${suffix}`, title: picture, svg: lineChart({

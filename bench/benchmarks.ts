@@ -4,7 +4,10 @@ import { CATCH_UP_USAGE, benchCatchUp } from './catch-up.ts';
 import { INTERVAL_USAGE, benchInterval } from './interval.ts';
 import { MANY_USAGE, benchMany } from './many.ts';
 import { MEMORY_USAGE, benchMemory } from './memory.ts';
+import { MICRO_USAGE, benchMicro } from './micro.ts';
 import type { Outcome } from './outcome.ts';
+import { REPORT_USAGE, writeReport } from './report.ts';
+import { ALL_USAGE, SMOKE_USAGE, runAll, runSmoke } from './series.ts';
 import { THROUGHPUT_USAGE, benchThroughput } from './throughput.ts';
 
 export type Benchmark =
@@ -19,6 +22,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   memory: { kind: 'single', usage: MEMORY_USAGE, run: benchMemory },
   'catch-up': { kind: 'single', usage: CATCH_UP_USAGE, run: benchCatchUp },
   many: { kind: 'single', usage: MANY_USAGE, run: benchMany },
+  micro: { kind: 'single', usage: MICRO_USAGE, run: benchMicro },
+  smoke: { kind: 'series', usage: SMOKE_USAGE, run: runSmoke },
+  all: { kind: 'series', usage: ALL_USAGE, run: runAll },
+  report: { kind: 'series', usage: REPORT_USAGE, run: writeReport },
 };
 
 export function findBenchmark(name: string): Benchmark | null {

@@ -69,7 +69,7 @@ export async function benchInterval(args: readonly string[], smoke: boolean): Pr
       notes: ['Lag: age of the newest frontier in the table just before the next snapshot shows. It stays bounded when the second half is not worse than the first.'],
     });
   }
-  return { sections, pictures: pictures(runs, delayed, options), details: { runs, delayed } };
+  return { ...(options.store === 's3' ? { variant: 's3' } : {}), sections, pictures: pictures(runs, delayed, options), details: { runs, delayed } };
 }
 
 function parseOptions(args: readonly string[], smoke: boolean): Options {

@@ -20,6 +20,8 @@ export interface Picture {
 }
 
 export interface Outcome {
+  /** Told apart from other runs of the benchmark with other options, in file names. */
+  readonly variant?: string;
   readonly sections: readonly Section[];
   readonly pictures?: readonly Picture[];
   /** Whatever a later look may want beside the tables: rounds, time lines. */
@@ -65,15 +67,15 @@ export async function recordOutcome(
   const outcome = await run();
   const seconds = Math.round((performance.now() - begunMs) / 100) / 10;
   const command = ['npm run bench --', name, ...args].join(' ');
-  const { sections, details } = outcome;
+  const { sections, details, variant } = outcome;
   const pictures = outcome.pictures ?? [];
-  const facts = { name, command, machine: machineText(), commit: commitText(), finishedAt: new Date().toISOString(), seconds, loadBefore };
+  const facts = { name: variant === undefined ? name : `${name}-${variant}`, command, machine: machineText(), commit: commitText(), finishedAt: new Date().toISOString(), seconds, loadBefore };
   const saved = { ...facts, sections, pictures, ...(details === undefined ? {} : { details }) };
   const folder = resultsFolder(smoke);
   mkdirSync(folder, { recursive: true });
   for (const picture of pictures) writeFileSync(join(folder, `${picture.name}.svg`), picture.svg);
   const withoutSvg = { ...saved, pictures: pictures.map(({ name: picture, title }) => ({ name: picture, title })) };
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(withoutSvg, null, 1)}\n`);
+  writeFileSync(join(folder, `${saved.name}.json`), `${JSON.stringify(withoutSvg, null, 1)}\n`);
   print(saved);
   return saved;
 }

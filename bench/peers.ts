@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { sharedFolder } from '../test/services/shared-folder.ts';
+import { servicesHome, sharedFolder } from '../test/services/shared-folder.ts';
 import { frameFile } from './frames.ts';
 
 export type PeerName = 'java' | 'java-append-snapshot' | 'flink' | 'rust' | 'duckdb' | 'pyiceberg';
@@ -86,6 +86,12 @@ export async function prepareInput(size: InputSize, folder: string): Promise<Inp
 
 function tsvFiles(folder: string): readonly string[] {
   return readdirSync(folder).filter((file) => file.endsWith('.tsv')).toSorted();
+}
+
+/** A run that is not told which peers to take goes on without those that the machine lacks. */
+export function isInstalled(name: PeerName): boolean {
+  const folder = { 'java': 'java', 'java-append-snapshot': 'java', 'flink': 'flink', 'rust': 'rust', 'duckdb': 'python', 'pyiceberg': 'python' }[name];
+  return existsSync(join(servicesHome(), 'peers', folder));
 }
 
 /** Rejects when the peer fails, or says that its table is not what was expected. */

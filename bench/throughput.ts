@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Outcome, Picture, Section } from './outcome.ts';
-import { PEERS, type Input, type InputSize, type PeerFigures, type PeerName, type Workload, prepareInput, runPeer } from './peers.ts';
+import { PEERS, type Input, type InputSize, type PeerFigures, type PeerName, type Workload, isInstalled, prepareInput, runPeer } from './peers.ts';
 import { type ShapeName, SHAPE_NAMES, parseShape, shapeOf } from './shapes.ts';
 import { type SinkRun, runSinkOnce } from './sink-run.ts';
 import type { RelationScript, SourceStep } from './source-script.ts';
@@ -80,7 +80,8 @@ function parseOptions(args: readonly string[], smoke: boolean): Options {
     changes: number(values.changes, 200_000, 20_000),
     rounds: number(values.rounds, 3, 1),
     workloads: list(values.workloads, 'append,upsert', 'append,upsert').map((word) => (word === 'append' ? 'append' : 'upsert')),
-    peers: list(values.peers, 'java,java-append-snapshot,flink,rust,duckdb,pyiceberg', 'java,rust').map(parsePeer),
+    peers: list(values.peers, 'java,java-append-snapshot,flink,rust,duckdb,pyiceberg', 'java,rust').map(parsePeer)
+      .filter((name) => values.peers !== undefined || !smoke || isInstalled(name)),
     threads: list(values.threads, '1,2', '1').map(Number),
     zstdLevel: values['zstd-level'] === undefined ? null : Number(values['zstd-level']),
     store: values.store === 's3' ? 's3' : 'files',
@@ -114,7 +115,13 @@ async function benchPeers(options: Options): Promise<Outcome> {
       pictures.push(phasePicture(phase, section, options));
     }
   }
-  return { sections, pictures, details };
+  const variant = variantOf(options);
+  return { sections, pictures, details, ...(variant === '' ? {} : { variant }) };
+}
+
+/** In names of files: what makes figures comparable with some and not with others. */
+function variantOf({ store, zstdLevel }: Options): string {
+  return [...(store === 's3' ? ['s3'] : []), ...(zstdLevel === null ? [] : [`zstd-${zstdLevel}`])].join('-');
 }
 
 /** The sink first, then each peer with each number of threads. */
@@ -220,8 +227,8 @@ function phaseSection(phase: string, runs: readonly Run[], options: Options): Se
 function phasePicture(phase: string, section: Section, options: Options): Picture {
   const bars = section.rows.map((row) => ({ label: String(row['writer']), value: Number(row['k lines/CPU-s']) }));
   const title = `Thousand lines per CPU-second: ${phase}`;
-  const suffix = options.store === 's3' ? '-s3' : '';
-  return { name: `throughput-${phase.replaceAll(/\W+/g, '-')}${suffix}`, title, svg: barChart({ title, unit: '', bars, highlight: WRITER }) };
+  const name = ['throughput', phase.replaceAll(/\W+/g, '-'), variantOf(options)].filter((part) => part !== '').join('-');
+  return { name, title, svg: barChart({ title, unit: '', bars, highlight: WRITER }) };
 }
 
 async function benchShapes(options: Options): Promise<Outcome> {
@@ -236,7 +243,7 @@ async function benchShapes(options: Options): Promise<Outcome> {
     }
   }
   const title = `Own shapes: ${options.rows.toLocaleString('en-US')} rows of snapshot, then ${options.commits} commits of ${options.changes.toLocaleString('en-US')} lines; median of ${options.rounds}`;
-  return { sections: [{ title, rows }], details };
+  return { variant: 'shapes', sections: [{ title, rows }], details };
 }
 
 async function runShape(options: Options, shape: ShapeName, mode: Workload): Promise<SinkRun> {
