@@ -12,6 +12,8 @@ export interface DaemonOptions {
   /** For definitions and spilled rows. */
   readonly folder: string;
   readonly arguments?: readonly string[];
+  /** false where the daemon's idling is measured, which the watch's timer would be most of. */
+  readonly watchLoop?: boolean;
   /** Writes a CPU profile of every thread there when the daemon ends. */
   readonly profileFolder?: string | null;
 }
@@ -45,7 +47,7 @@ export interface Daemon {
   /** Resolves with the first commit from index `from` on that satisfies; rejects when the daemon ends or halts. */
   committed(wanted: (commit: CommitLine) => boolean, from?: number): Promise<CommitLine>;
   cost(): ProcessCost;
-  /** Of the main thread since the start or the last call. */
+  /** Not with `watchLoop: false`. Of the main thread since the start or the last call. */
   loopDelay(): Promise<LoopDelay>;
   /** Everything of level warn or error that the log said. */
   readonly complaints: readonly string[];
@@ -63,7 +65,7 @@ export function startDaemon(options: DaemonOptions): Daemon {
   const profile = options.profileFolder ?? null;
   const args = [
     ...(profile === null ? [] : ['--cpu-prof', '--cpu-prof-dir', profile]),
-    '--import', join(import.meta.dirname, 'loop-delay.ts'),
+    ...(options.watchLoop === false ? [] : ['--import', join(import.meta.dirname, 'loop-delay.ts')]),
     main, 'run', definitions, '--materialize', options.materializeUrl, '--log-format', 'json', '--spill-dir', join(options.folder, 'spill'),
     ...options.arguments ?? [],
   ];

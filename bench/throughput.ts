@@ -109,7 +109,7 @@ async function benchPeers(options: Options): Promise<Outcome> {
     const runs: Run[] = [];
     for (let round = 1; round <= options.rounds; round++) runs.push(...await runRound(options, input, round));
     details.push(...runs);
-    for (const phase of [...new Set(runs.map((run) => run.phase))]) {
+    for (const phase of new Set(runs.map((run) => run.phase))) {
       const section = phaseSection(phase, runs.filter((run) => run.phase === phase), options);
       sections.push(section);
       pictures.push(phasePicture(phase, section, options));
@@ -214,7 +214,7 @@ function phaseSection(phase: string, runs: readonly Run[], options: Options): Se
       'we ÷ it, CPU': rounded(median(own.map(rate)) / cpu.median),
       'peak RSS MiB': rounded(median(rounds.map((run) => run.peakRssMib)), 0),
       'MB written': rounded(median(rounds.map((run) => run.writtenMb)), 1),
-      'loop delay p99 ms': rounds[0]?.loopDelayP99Ms == null ? null : rounded(median(rounds.map((run) => run.loopDelayP99Ms ?? 0))),
+      'loop delay p99 ms': writer === WRITER ? rounded(median(rounds.map((run) => run.loopDelayP99Ms ?? 0))) : null,
     };
   });
   const level = options.zstdLevel === null ? 'each with its own default zstd level' : `zstd level ${options.zstdLevel} for all`;
