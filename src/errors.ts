@@ -17,7 +17,7 @@ interface CodeEntry {
 
 export const ERROR_CODES = {
   // definition ------------------------------------------------------------------------------------
-  'definition-invalid': { disposition: 'halt', remedy: 'Correct the statement at the line and column shown.' },
+  'definition-invalid': { disposition: 'halt', remedy: 'Correct what the message names, in the definitions or on the command line.' },
   // source ----------------------------------------------------------------------------------------
   'source-unreachable': { disposition: 'retry', remedy: 'Check the address of Materialize, the network and TLS settings; the sink keeps trying.' },
   'source-login-refused': { disposition: 'halt', remedy: 'Check user and password of the Materialize connection.' },
@@ -40,7 +40,7 @@ export const ERROR_CODES = {
   'source-disconnected': { disposition: 'restart', remedy: 'The connection to Materialize ended; the sink reconnects and resumes from the table.' },
   'snapshot-not-insert-only': { disposition: 'restart', remedy: 'The snapshot held retractions; the sink reads it again through its disk spill.' },
   // rows ------------------------------------------------------------------------------------------
-  'row-not-representable': { disposition: 'halt', remedy: 'Correct the value, cast the column to text, or choose ON ROW ERROR = NULL for the sink.' },
+  'row-not-representable': { disposition: 'halt', remedy: "Correct the value, cast the column to text, or choose ON ROW ERROR = 'null' for the sink." },
   'row-malformed': { disposition: 'halt', remedy: 'The value does not have the form that its type has on the wire. Report it with the Materialize version.' },
   // catalog ---------------------------------------------------------------------------------------
   'catalog-unreachable': { disposition: 'retry', remedy: 'Check the catalog URL and the network; the sink keeps trying.' },
@@ -56,7 +56,7 @@ export const ERROR_CODES = {
   'table-missing': { disposition: 'halt', remedy: 'The table was dropped while the sink ran. Restart the sink to create it again from a new snapshot of the relation.' },
   'table-unsupported': { disposition: 'halt', remedy: 'Use an unpartitioned format version 2 table.' },
   'table-schema-mismatch': { disposition: 'halt', remedy: 'Schema evolution is not supported: restore the columns of the table, or drop the table and start the sink again.' },
-  'table-location-unsupported': { disposition: 'halt', remedy: 'Use a table whose location is s3://, gs://, abfss:// or file://.' },
+  'table-location-unsupported': { disposition: 'halt', remedy: 'Use a table whose location is s3:// or file://.' },
   'catalog-refused': { disposition: 'halt', remedy: 'The catalog refused the request for the reason shown; remove it, then restart the sink.' },
   'commit-refused': { disposition: 'halt', remedy: 'The catalog refused the commit for the reason shown, and again after the table was loaded anew; remove it, then restart the sink.' },
   'commit-unknown': { disposition: 'verify', remedy: 'The answer of a commit was lost; the sink loads the table and decides from what it finds.' },
