@@ -93,6 +93,8 @@ export type Event =
   | { readonly kind: 'list-written'; readonly epoch: number; readonly attempt: number; readonly snapshot: Snapshot }
   | { readonly kind: 'commit-answer'; readonly epoch: number; readonly attempt: number; readonly outcome: CommitOutcome }
   | { readonly kind: 'effect-failed'; readonly epoch: number; readonly effect: Effect['kind']; readonly error: SinkError }
+  /** An upload or a read failed and is tried again; nothing is decided by it, it is what the sink waits for. */
+  | { readonly kind: 'storage-retry'; readonly epoch: number; readonly error: SinkError }
   | { readonly kind: 'timer'; readonly epoch: number; readonly timer: TimerName }
   | { readonly kind: 'stop' };
 

@@ -59,7 +59,7 @@ export class Incarnation {
     const { epoch, settings, ports, limits, table } = options;
     this.#options = options;
     this.#spill = ports.openSpill(`epoch-${epoch}`);
-    this.#uploads = new Uploads(ports);
+    this.#uploads = new Uploads(ports, (error) => this.#dispatch({ kind: 'storage-retry', epoch, error }));
     this.#names = objectNames(tableLocations(table.metadata), settings.identity.sinkId, ports.entropy.uuid());
     this.#lists = new ManifestLists({ uploads: this.#uploads, names: this.#names, entropy: ports.entropy, identity: settings.identity });
     this.#intake = new RowIntake({

@@ -50,6 +50,8 @@ function handle(state: SinkState, event: Event, inputs: StepInputs): Step {
       return state.committing !== null && (event.effect === 'load-table' || event.effect === 'write-list')
         ? onCommitEffectFailed(state, event.error, inputs)
         : fail(state, event.error, inputs);
+    // A drain keeps the cause that began it.
+    case 'storage-retry': return stay(state.phase === 'draining' ? state : { ...state, lastError: event.error });
     case 'timer': return onTimer(state, event.timer);
     case 'stop': return stop(state);
   }

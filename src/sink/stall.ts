@@ -3,6 +3,7 @@
  * reports for the log come out. A sink that stands still without an error is the worst of all (peer-faults 19):
  * nothing is wrong anywhere and the table just gets old.
  */
+import type { SinkError } from '../errors.ts';
 import { formatFrontier } from '../time/frontier.ts';
 import { formatSpan } from '../time/span.ts';
 import type { Committing, SinkState } from './state.ts';
@@ -44,16 +45,16 @@ export function describeWait(state: SinkState): Wait | null {
 
 function describeBackOff(state: SinkState): Wait {
   const { lastError, failures } = state;
-  const credentials = lastError?.code === 'storage-credentials-expired' || lastError?.code === 'storage-credentials-missing';
   const cause = lastError === null ? 'a failure' : `[${lastError.code}] ${lastError.message}`;
-  return { waitsFor: credentials ? 'credentials' : 'back-off', detail: `the next try after ${failures} failures in a row: ${cause}` };
+  return { waitsFor: isOfKeys(lastError) ? 'credentials' : 'back-off', detail: `the next try after ${failures} failures in a row: ${cause}` };
 }
 
 /** The oldest thing in the pipeline is what everything behind it waits for. */
 function describePipeline(state: SinkState): Wait | null {
   if (state.committing !== null) return describeCommit(state.committing, state);
   if (state.writing !== null) {
-    return { waitsFor: 'encode-and-upload', detail: `the files of span ${formatSpan(state.writing.span)} to be encoded and uploaded` };
+    const detail = `the files of span ${formatSpan(state.writing.span)} to be encoded and uploaded${causeText(state)}`;
+    return { waitsFor: isOfKeys(state.lastError) ? 'credentials' : 'encode-and-upload', detail };
   }
   if (state.ready !== null) return { waitsFor: 'commit', detail: `the commit of span ${formatSpan(state.ready.batch.span)} to begin` };
   if (state.lower === null) return { waitsFor: 'snapshot', detail: 'the snapshot of the relation to be complete' };
@@ -68,12 +69,19 @@ const COMMIT_STEPS: Readonly<Record<Committing['step'], string>> = {
   waiting: 'waiting before the next attempt; if conflicts persist, ensure no other writers are modifying the same table',
 };
 
-function describeCommit(committing: Committing, { lastError }: SinkState): Wait {
+function describeCommit(committing: Committing, state: SinkState): Wait {
   const span = formatSpan(committing.written.batch.span);
-  const cause = lastError === null ? '' : `; last error [${lastError.code}] ${lastError.message}`;
-  const detail = `commit attempt ${committing.attempt} of span ${span}, ${COMMIT_STEPS[committing.step]}${cause}`;
-  const credentials = lastError?.code === 'storage-credentials-expired' && committing.step !== 'posting';
+  const detail = `commit attempt ${committing.attempt} of span ${span}, ${COMMIT_STEPS[committing.step]}${causeText(state)}`;
+  const credentials = isOfKeys(state.lastError) && committing.step !== 'posting';
   return { waitsFor: credentials ? 'credentials' : 'commit', detail };
+}
+
+function isOfKeys(error: SinkError | null): boolean {
+  return error?.code === 'storage-credentials-expired' || error?.code === 'storage-credentials-missing';
+}
+
+function causeText({ lastError }: SinkState): string {
+  return lastError === null ? '' : `; last error [${lastError.code}] ${lastError.message}`;
 }
 
 function observedText(state: SinkState): string {

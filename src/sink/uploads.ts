@@ -20,12 +20,15 @@ export interface StreamedUpload {
 
 export class Uploads {
   readonly #ports: SinkPorts;
+  readonly #onRetry: (error: SinkError) => void;
   #abandoned = false;
   readonly #streamed = new Set<ObjectUpload>();
   readonly #wakers = new Set<() => void>();
 
-  constructor(ports: SinkPorts) {
+  /** `onRetry` hears of each failure that is tried again, so that a sink which waits for storage can say so. */
+  constructor(ports: SinkPorts, onRetry: (error: SinkError) => void = () => undefined) {
     this.#ports = ports;
+    this.#onRetry = onRetry;
   }
 
   /** Rejects with the cause when it is one that does not pass, or when the incarnation was given up. */
@@ -77,6 +80,7 @@ export class Uploads {
         const delayMs = backoffMs(RESTART_BACKOFF, failures, this.#ports.entropy.fraction(), error.detail.retryAfterMs);
         this.#ports.log.write('warn', 'storage-retry', { what, code: error.code, message: error.message, failures, delayMs });
         this.#check();
+        this.#onRetry(error);
         await this.#pause(delayMs);
       }
     }
