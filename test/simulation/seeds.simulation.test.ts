@@ -35,7 +35,7 @@ describe('GIVEN a bug in the sink', () => {
   test('WHEN the seeds are played THEN one fails, is made smaller, and says how to play it again', async () => {
     const copy = mkdtempSync(join(tmpdir(), 'planted-'));
     try {
-      for (const part of ['src', 'test/simulation', 'package.json']) {
+      for (const part of ['src', 'test/simulation', 'test/doubles', 'package.json']) {
         cpSync(join(PROJECT, part), join(copy, part), { recursive: true });
       }
       symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'));
