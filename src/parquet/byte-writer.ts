@@ -6,9 +6,11 @@ export class ByteWriter {
   /** Written up to `length`; hot loops write here themselves after `reserve`. */
   bytes: Uint8Array<ArrayBuffer>;
   length = 0;
+  #dataView: DataView<ArrayBuffer>;
 
   constructor(capacity = 1024) {
     this.bytes = new Uint8Array(capacity);
+    this.#dataView = new DataView(this.bytes.buffer);
   }
 
   /** Makes room for that many bytes behind `length`. */
@@ -18,6 +20,7 @@ export class ByteWriter {
     const grown = new Uint8Array(Math.max(needed, this.bytes.length * 2));
     grown.set(this.bytes.subarray(0, this.length));
     this.bytes = grown;
+    this.#dataView = new DataView(grown.buffer);
   }
 
   clear(): void {
@@ -26,6 +29,11 @@ export class ByteWriter {
 
   view(): Uint8Array<ArrayBuffer> {
     return this.bytes.subarray(0, this.length);
+  }
+
+  /** On all of `bytes`, until it grows. */
+  dataView(): DataView<ArrayBuffer> {
+    return this.#dataView;
   }
 
   byte(value: number): void {

@@ -121,15 +121,16 @@ export class Dictionary {
   #addBytes(source: ByteSource, from: number, to: number, indices: Int32Array): number {
     const { data, offsets, width, origin } = source;
     const prefix = offsets === null ? 0 : 4;
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     let slots = this.#slots;
     let hashes = this.#hashes;
     for (let index = from; index < to; index++) {
       const start = offsets === null ? (index - origin) * width : offsets[index] ?? 0;
       const length = offsets === null ? width : (offsets[index + 1] ?? 0) - start;
-      const hash = hashBytes(data, start, length);
+      const hash = hashBytes(view, start, length);
       let slot = hash & (slots.length - 1);
       let entry = slots[slot] ?? 0;
-      while (entry !== 0 && !(hashes[entry - 1] === hash && this.#isEntry(entry, data, start, length, prefix))) {
+      while (entry !== 0 && !(hashes[entry - 1] === hash && this.#isEntry(entry, view, start, length, prefix))) {
         slot = (slot + 1) & (slots.length - 1);
         entry = slots[slot] ?? 0;
       }
@@ -147,12 +148,16 @@ export class Dictionary {
     return to;
   }
 
-  #isEntry(entry: number, data: Uint8Array, start: number, length: number, prefix: number): boolean {
-    const page = this.#page.bytes;
+  #isEntry(entry: number, data: DataView, start: number, length: number, prefix: number): boolean {
     const at = this.#starts[entry - 1] ?? 0;
     const end = entry === this.size ? this.#page.length : (this.#starts[entry] ?? 0) - prefix;
     if (end - at !== length) return false;
-    for (let byte = 0; byte < length; byte++) if (page[at + byte] !== data[start + byte]) return false;
+    const page = this.#page.dataView();
+    let byte = 0;
+    for (; byte + 4 <= length; byte += 4) {
+      if (page.getInt32(at + byte, true) !== data.getInt32(start + byte, true)) return false;
+    }
+    for (; byte < length; byte++) if (page.getUint8(at + byte) !== data.getUint8(start + byte)) return false;
     return true;
   }
 
@@ -201,15 +206,14 @@ function mix(word: number): number {
 }
 
 /** Four bytes a step. */
-function hashBytes(data: Uint8Array, start: number, length: number): number {
+function hashBytes(data: DataView, start: number, length: number): number {
   const end = start + length;
   let hash = length;
   let at = start;
   for (; at + 4 <= end; at += 4) {
-    const word = (data[at] ?? 0) | ((data[at + 1] ?? 0) << 8) | ((data[at + 2] ?? 0) << 16) | ((data[at + 3] ?? 0) << 24);
-    hash = Math.imul(hash ^ word, 0x9e37_79b1);
+    hash = Math.imul(hash ^ data.getInt32(at, true), 0x9e37_79b1);
     hash ^= hash >>> 15;
   }
-  for (; at < end; at++) hash = Math.imul(hash ^ (data[at] ?? 0), 0x0100_0193);
+  for (; at < end; at++) hash = Math.imul(hash ^ data.getUint8(at), 0x0100_0193);
   return mix(hash);
 }

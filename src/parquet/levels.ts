@@ -16,15 +16,19 @@ export interface Slots {
   readonly definition: Uint8Array | null;
   /** null: all 0, each slot is a row. */
   readonly repetition: Uint8Array | null;
-  /** Position of each slot in the node's Arrow data, -1 where there is none; null: the slots are the positions. */
-  readonly position: Int32Array | null;
+  /** Slots that are as deep as the node is: those with a place in its Arrow data. */
+  readonly count: number;
+  /** Their places, ascending; null: 0, 1, 2, … */
+  readonly positions: Int32Array | null;
 }
 
 export type LeafVisitor = (slots: Slots, data: Data) => void;
 
 /** Calls `visit` for each leaf below `nodes`, in the order of the column chunks. */
 export function shred(nodes: readonly ParquetNode[], batch: Data, visit: LeafVisitor): void {
-  const rows: Slots = { length: batch.length, definition: null, repetition: null, position: null };
+  const rows: Slots = {
+    length: batch.length, definition: null, repetition: null, count: batch.length, positions: null,
+  };
   shredChildren(nodes, batch, rows, { definition: 0, repetition: 0 }, visit);
 }
 
@@ -68,58 +72,67 @@ function shredNode(node: ParquetNode, data: Data, above: Slots, depthAbove: Dept
 
 /** An optional node: a slot that is there goes one level deeper, one that is null stays. */
 function withoutNulls(slots: Slots, data: Data, depth: number): Slots {
-  const { length, definition, position } = slots;
+  const { length, definition, positions } = slots;
   if (data.nullCount === 0 && definition === null) return slots;
   const bitmap = data.nullCount === 0 ? null : data.nullBitmap;
   const deeper = new Uint8Array(length);
-  const kept = new Int32Array(length);
+  const kept = new Int32Array(slots.count);
+  let present = 0;
+  let count = 0;
   for (let slot = 0; slot < length; slot++) {
-    const at = position === null ? slot : position[slot] ?? -1;
-    if (at < 0) {
-      deeper[slot] = definition === null ? depth : definition[slot] ?? 0;
-      kept[slot] = -1;
-    } else if (bitmap !== null && ((bitmap[at >> 3] ?? 0) >> (at & 7) & 1) === 0) {
+    if (definition !== null && definition[slot] !== depth) {
+      deeper[slot] = definition[slot] ?? 0;
+      continue;
+    }
+    const at = positions === null ? present : positions[present] ?? 0;
+    present += 1;
+    if (bitmap !== null && ((bitmap[at >> 3] ?? 0) >> (at & 7) & 1) === 0) {
       deeper[slot] = depth;
-      kept[slot] = -1;
     } else {
       deeper[slot] = depth + 1;
-      kept[slot] = at;
+      kept[count++] = at;
     }
   }
-  return { length, definition: deeper, repetition: slots.repetition, position: kept };
+  return { length, definition: deeper, repetition: slots.repetition, count, positions: kept };
 }
 
 /**
  * A list or map: a slot becomes one slot an item, the first with the repetition of the slot, the others with that
- * of the list; a null or empty one stays a single slot without a position.
+ * of the list; a null or empty one stays a single slot without a place.
  */
 function repeat(slots: Slots, offsets: Int32Array, depth: Depth): Slots {
-  let length = 0;
-  for (let slot = 0; slot < slots.length; slot++) length += Math.max(1, itemCount(slots, offsets, slot));
+  const { length, count } = repeatedSize(slots, offsets);
   const definition = new Uint8Array(length);
   const repetition = new Uint8Array(length);
-  const position = new Int32Array(length);
+  const positions = new Int32Array(count);
+  let present = 0;
   let to = 0;
+  let item = 0;
   for (let slot = 0; slot < slots.length; slot++) {
-    const at = slots.position === null ? slot : slots.position[slot] ?? -1;
-    const count = itemCount(slots, offsets, slot);
     repetition[to] = slots.repetition === null ? 0 : slots.repetition[slot] ?? 0;
-    if (count === 0) {
-      definition[to] = at >= 0 || slots.definition === null ? depth.definition : slots.definition[slot] ?? 0;
-      position[to++] = -1;
-      continue;
-    }
-    const first = offsets[at] ?? 0;
-    for (let item = 0; item < count; item++) {
-      if (item > 0) repetition[to] = depth.repetition + 1;
-      definition[to] = depth.definition + 1;
-      position[to++] = first + item;
+    const deep = slots.definition === null ? depth.definition : slots.definition[slot] ?? 0;
+    definition[to++] = deep;
+    if (deep !== depth.definition) continue;
+    const at = slots.positions === null ? present : slots.positions[present] ?? 0;
+    present += 1;
+    const end = offsets[at + 1] ?? 0;
+    for (let place = offsets[at] ?? 0, first = place; place < end; place++) {
+      if (place > first) repetition[to++] = depth.repetition + 1;
+      definition[to - 1] = depth.definition + 1;
+      positions[item++] = place;
     }
   }
-  return { length, definition, repetition, position };
+  return { length, definition, repetition, count, positions };
 }
 
-function itemCount(slots: Slots, offsets: Int32Array, slot: number): number {
-  const at = slots.position === null ? slot : slots.position[slot] ?? -1;
-  return at < 0 ? 0 : (offsets[at + 1] ?? 0) - (offsets[at] ?? 0);
+function repeatedSize(slots: Slots, offsets: Int32Array): { readonly length: number; readonly count: number } {
+  let length = slots.length - slots.count;
+  let count = 0;
+  for (let index = 0; index < slots.count; index++) {
+    const at = slots.positions === null ? index : slots.positions[index] ?? 0;
+    const items = (offsets[at + 1] ?? 0) - (offsets[at] ?? 0);
+    length += Math.max(1, items);
+    count += items;
+  }
+  return { length, count };
 }

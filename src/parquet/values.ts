@@ -44,7 +44,7 @@ export interface BytesValues {
 export type Values = BitValues | WordValues | DecimalValues | FixedValues | BytesValues;
 
 export function presentValues(type: PrimitiveType, data: Data, slots: Slots): Values {
-  const positions = presentPositions(slots);
+  const positions = rangeOrScattered(slots);
   switch (physicalType(type)) {
     case 'boolean': return bitValues(data.values as Uint8Array, positions);
     case 'int32': return wordValues(data, type.kind === 'decimal' ? 4 : 1, 1, positions);
@@ -65,20 +65,13 @@ interface Positions {
   readonly scattered: Int32Array | null;
 }
 
-/** Items of lists lie one behind the other, so positions that were computed are mostly a range after all. */
-function presentPositions(slots: Slots): Positions {
-  const { position } = slots;
-  if (position === null) return { count: slots.length, first: 0, scattered: null };
-  const present = new Int32Array(slots.length);
-  let count = 0;
-  for (let slot = 0; slot < slots.length; slot++) {
-    const at = position[slot] ?? -1;
-    if (at >= 0) present[count++] = at;
-  }
-  const first = count === 0 ? 0 : present[0] ?? 0;
-  // Positions ascend, so the ends tell whether there is a gap.
-  const isRange = count === 0 || (present[count - 1] ?? 0) - first === count - 1;
-  return { count, first, scattered: isRange ? null : present };
+/** Items of lists lie one behind the other, so places that were computed are mostly a range after all. */
+function rangeOrScattered({ count, positions }: Slots): Positions {
+  if (positions === null || count === 0) return { count, first: 0, scattered: null };
+  const first = positions[0] ?? 0;
+  // They ascend, so the ends tell whether there is a gap.
+  const isRange = (positions[count - 1] ?? 0) - first === count - 1;
+  return { count, first, scattered: isRange ? null : positions };
 }
 
 function wordsOf(data: Data): Int32Array {
