@@ -81,6 +81,7 @@ export function settingsOf(definition: SinkDefinition): SinkSettings {
     keyEnforced: definition.keyEnforced,
     cluster: definition.cluster,
     snapshot: definition.snapshot,
+    snapshotSlices: definition.snapshotSlices,
     commitIntervalMs: definition.commitIntervalMs,
     heartbeatIntervalMs: definition.heartbeatIntervalMs,
     uuidMapping: definition.uuidMapping,

@@ -54,7 +54,7 @@ async function firstAnswer(definition: SinkDefinition, relation: Relation, asOf:
   const cancel = world.clock.after(FIRST_ANSWER_MS, () => first.resolve('silent'));
   let subscription: Subscription | null = null;
   try {
-    const request = { relation, cluster: definition.cluster, asOf, snapshot: false, keyColumns: [] };
+    const request = { relation, cluster: definition.cluster, asOf, snapshot: false, keyColumns: [], slices: 1 };
     subscription = await source.subscribe(request, (event) => {
       if (event.kind === 'failed') first.resolve(event.error);
       else if (event.kind !== 'notice') first.resolve('answered');

@@ -71,6 +71,7 @@ export function checkSink(
     commitIntervalMs,
     heartbeatIntervalMs,
     snapshot: booleanOption(options, report, 'SNAPSHOT', true),
+    snapshotSlices: slicesOption(options, report),
     uuidMapping: choiceOption(options, report, 'UUID AS', UUID_MAPPINGS, (shown) =>
       `invalid UUID AS ${shown}, expected 'fixed', 'string' or 'uuid'`) ?? 'fixed',
     rowErrorPolicy: choiceOption(options, report, 'ON ROW ERROR', ['halt', 'null'], (shown) =>
@@ -165,6 +166,17 @@ function intervalOption(options: OptionMap, name: string, fallbackMs: number, re
     report.problem(value.range, `${name} must be at most 24 days`);
   }
   return ms ?? fallbackMs;
+}
+
+/** As many as the sink itself would come to (sink/slicing). */
+const MAX_SNAPSHOT_SLICES = 64n;
+
+function slicesOption(options: OptionMap, report: TrackedReport): number {
+  const slices = unsignedOption(options, report, 'SNAPSHOT SLICES', 1n);
+  if (slices >= 1n && slices <= MAX_SNAPSHOT_SLICES) return Number(slices);
+  const option = options.get('SNAPSHOT SLICES');
+  if (option !== undefined) report.problem(option.value?.range ?? option.range, 'SNAPSHOT SLICES must be from 1 to 64');
+  return 1;
 }
 
 function fileSizeOption(options: OptionMap, report: Report): number {

@@ -77,6 +77,8 @@ export interface SinkDefinition {
   readonly heartbeatIntervalMs: number;
   /** false: skip the rows that exist when the sink first starts. */
   readonly snapshot: boolean;
+  /** How many SUBSCRIBEs read the snapshot side by side at first, 1 to 64. */
+  readonly snapshotSlices: number;
   readonly uuidMapping: UuidMapping;
   readonly rowErrorPolicy: RowErrorPolicy;
   readonly targetFileSizeBytes: number;

@@ -94,6 +94,7 @@ function sinkOptions(sink: SinkDefinition): readonly OptionText[] {
     ['ON ROW ERROR', sink.rowErrorPolicy === 'halt' ? null : quoteText(sink.rowErrorPolicy)],
     ['HEARTBEAT INTERVAL', hasDefaultHeartbeat ? null : quoteText(formatIntervalMs(sink.heartbeatIntervalMs))],
     ['TARGET FILE SIZE', hasDefaultSize ? null : quoteText(formatByteSize(sink.targetFileSizeBytes))],
+    ['SNAPSHOT SLICES', sink.snapshotSlices === 1 ? null : String(sink.snapshotSlices)],
     ['TAKE OVER', sink.takeOver ? 'true' : null],
   ];
 }

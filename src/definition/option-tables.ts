@@ -59,6 +59,7 @@ export const SINK_OPTIONS = [
   { name: 'ON ROW ERROR', default: "'halt'", about: "What the table can't hold: 'halt', or 'null' to write NULL." },
   { name: 'HEARTBEAT INTERVAL', default: "'5m'", about: 'An idle sink commits an empty snapshot at most this often.' },
   { name: 'TARGET FILE SIZE', default: "'128MB'", about: 'Size of a data file, in powers of 1024.' },
+  { name: 'SNAPSHOT SLICES', default: '1', about: 'SUBSCRIBEs that read the snapshot side by side at first, 1 to 64.' },
   { name: 'TAKE OVER', default: 'false', about: 'Take over a table that another sink id wrote.' },
 ] as const satisfies readonly OptionEntry[];
 

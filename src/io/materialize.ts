@@ -12,6 +12,7 @@ import type { QualifiedName } from '../definition/definitions.ts';
 import { SinkError } from '../errors.ts';
 import type { Relation } from '../relation/relation.ts';
 import type { Source, SourceEvent, SubscribeRequest, Subscription } from '../sink/ports.ts';
+import { slicingColumns } from '../subscribe/slice-columns.ts';
 import { quoteIdentifier, subscribeSql } from '../subscribe/subscribe-sql.ts';
 import { createSubscriptionStream } from '../subscribe/subscription-stream.ts';
 import {
@@ -23,6 +24,7 @@ import {
   socketOf,
 } from './materialize-connect.ts';
 import { discoverRelation } from './materialize-discovery.ts';
+import { type IdleConnection, type SubscribePart, chunkLimitsOf, subscribeInSlices } from './materialize-slices.ts';
 
 export interface MaterializeSourceConfig extends MaterializeAddress {
   readonly relationName: QualifiedName;
@@ -66,12 +68,36 @@ export function createMaterializeSource(config: MaterializeSourceConfig): Source
     }
   }
 
-  async function subscribe(request: SubscribeRequest, onEvent: (event: SourceEvent) => void): Promise<Subscription> {
+  /** A connection that is ready for its SUBSCRIBE. */
+  async function connectIdle(request: SubscribeRequest): Promise<IdleConnection> {
     const session = await open(request.cluster);
-    const subscription = startSubscription(session, request, onEvent);
-    subscriptions.add(subscription);
-    session.client.once('end', () => subscriptions.delete(subscription));
-    return subscription;
+    return {
+      start(part, onEvent) {
+        const subscription = startSubscription(session, request, part, onEvent);
+        subscriptions.add(subscription);
+        session.client.once('end', () => subscriptions.delete(subscription));
+        return subscription;
+      },
+      close: () => destroyed(session.client),
+    };
+  }
+
+  async function subscribe(request: SubscribeRequest, onEvent: (event: SourceEvent) => void): Promise<Subscription> {
+    const columns = slicingColumns(request.relation, request.keyColumns);
+    if (request.slices > 1 && columns !== null) {
+      const sliced = await subscribeInSlices(() => connectIdle(request), request, columns, onEvent);
+      const owned: Subscription = {
+        ...sliced,
+        async close() {
+          subscriptions.delete(owned);
+          await sliced.close();
+        },
+      };
+      subscriptions.add(owned);
+      return owned;
+    }
+    const connection = await connectIdle(request);
+    return connection.start({ slice: null, asOf: request.asOf, snapshot: request.snapshot }, onEvent);
   }
 
   async function close(): Promise<void> {
@@ -101,12 +127,13 @@ function destroyed(client: Client): Promise<void> {
 function startSubscription(
   session: Session,
   request: SubscribeRequest,
+  part: SubscribePart,
   onEvent: (event: SourceEvent) => void,
 ): Subscription {
   const { relation } = request;
   const socket = socketOf(session.client);
   const shape = { columnCount: relation.columns.length, keyColumns: request.keyColumns };
-  const stream = createSubscriptionStream(shape, (event) => onEvent(withAsOf(event, request)));
+  const stream = createSubscriptionStream(shape, (event) => onEvent(withAsOf(event, request)), chunkLimitsOf(part.slice));
   if (socket.destroyed) {
     throw new SinkError('source-disconnected', 'The connection ended before the SUBSCRIBE was sent.');
   }
@@ -121,7 +148,7 @@ function startSubscription(
   socket.on('error', (error: NodeJS.ErrnoException) => stream.disconnected(error.code ?? error.message));
   socket.on('close', () => stream.disconnected('the socket was closed'));
   socket.setNoDelay(true);
-  const statement = { ...request, database: relation.database, schema: relation.schema, name: relation.name };
+  const statement = { ...part, database: relation.database, schema: relation.schema, name: relation.name };
   socket.write(queryMessage(subscribeSql(statement)));
   return {
     pause: () => void socket.pause(),

@@ -26,6 +26,8 @@ export interface SinkSettings {
   readonly keyEnforced: boolean;
   readonly cluster: string | null;
   readonly snapshot: boolean;
+  /** In how many slices the snapshot is read at first; more when a step turns out to be too large. */
+  readonly snapshotSlices: number;
   readonly commitIntervalMs: number;
   readonly heartbeatIntervalMs: number;
   readonly uuidMapping: UuidMapping;
@@ -63,7 +65,7 @@ export type Effect =
   | { readonly kind: 'create-table'; readonly epoch: number; readonly request: CreateTableRequest }
   /** `streamed`: rows at the as of are encoded as they arrive instead of being stashed. */
   | { readonly kind: 'subscribe'; readonly epoch: number; readonly relation: Relation; readonly plan: WritePlan;
-      readonly asOf: Timestamp | null; readonly snapshot: boolean; readonly streamed: { ordinal: number; snapshotId: bigint } | null }
+      readonly asOf: Timestamp | null; readonly snapshot: boolean; readonly slices: number; readonly streamed: { ordinal: number; snapshotId: bigint } | null }
   | { readonly kind: 'write'; readonly epoch: number; readonly batch: Batch; readonly facts: TableFacts; readonly streamed: boolean }
   | { readonly kind: 'write-list'; readonly epoch: number; readonly attempt: number; readonly base: CommitBase;
       readonly written: WrittenBatch; readonly timestampMs: bigint }

@@ -88,6 +88,7 @@ export class Incarnation {
         cluster: settings.cluster,
         asOf: effect.asOf,
         snapshot: effect.snapshot,
+        slices: effect.slices,
         keyColumns: keyColumnIndices(effect.relation, settings.keyColumns),
       },
       (event) => this.#onSourceEvent(event),

@@ -12,6 +12,7 @@ import { type Step, drain, end, fail, isPipelineEmpty, restart, stay, stop } fro
 import { invariant } from '../errors.ts';
 import { beginOpening, onRelation, onTableCreated, onTableForResume } from './opening.ts';
 import { advance, onHeartbeatTimer, onProgress, onSourceClosed, onWritten } from './pipeline.ts';
+import { onStepTooLarge } from './slicing.ts';
 import { type SinkState, initialState } from './state.ts';
 
 export type { Step } from './ending.ts';
@@ -42,7 +43,10 @@ function handle(state: SinkState, event: Event, inputs: StepInputs): Step {
     case 'stash': return stay({ ...state, stash: event.facts });
     case 'progress': return onProgress(state, event.frontier, inputs);
     case 'source-closed': return onSourceClosed(state);
-    case 'source-failed': return drain(state, event.error, inputs);
+    case 'source-failed':
+      return event.error.code === 'source-result-too-large'
+        ? onStepTooLarge(state, event.error, inputs)
+        : drain(state, event.error, inputs);
     case 'written': return onWritten(state, event.written);
     case 'list-written': return onListWritten(state, event.attempt, event.snapshot);
     case 'commit-answer': return onCommitAnswer(state, event.outcome, inputs);

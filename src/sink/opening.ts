@@ -62,7 +62,10 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
     const stream = settings.snapshot && state.streamSnapshot ? { ordinal: 0, snapshotId: inputs.snapshotId } : null;
     return stay(
       { ...opened, committed: null, lower: null, stream, lastSealMs: inputs.nowMs },
-      { kind: 'subscribe', epoch: state.epoch, relation, plan, asOf: null, snapshot: settings.snapshot, streamed: stream },
+      {
+        kind: 'subscribe', epoch: state.epoch, relation, plan, asOf: null, snapshot: settings.snapshot,
+        slices: settings.snapshot ? state.slices.snapshot : state.slices.catchUp, streamed: stream,
+      },
     );
   }
   const [frontier] = resume.frontier;
@@ -71,7 +74,8 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
   return stay(
     { ...opened, committed: resume.frontier, lower: resume.frontier, lastSealMs: inputs.nowMs },
     {
-      kind: 'subscribe', epoch: state.epoch, relation, plan, asOf: frontier === 0n ? 0n : frontier - 1n, snapshot: false, streamed: null,
+      kind: 'subscribe', epoch: state.epoch, relation, plan, asOf: frontier === 0n ? 0n : frontier - 1n, snapshot: false,
+      slices: state.slices.catchUp, streamed: null,
     },
   );
 }

@@ -23,6 +23,11 @@ export interface SubscribeRequest {
   readonly snapshot: boolean;
   /** Indices of the columns whose bytes are hashed; with none there are no hashes. */
   readonly keyColumns: readonly number[];
+  /**
+   * 1: one SUBSCRIBE. More: the first step is read in so many at one as of, for a server that refuses a step so large;
+   * what follows comes out of one again. What is delivered is the same.
+   */
+  readonly slices: number;
 }
 
 /**

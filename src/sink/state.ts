@@ -36,6 +36,12 @@ export interface Committing {
   readonly base: CommitBase | null;
 }
 
+export interface SliceCounts {
+  readonly snapshot: number;
+  /** For the first step of a subscription that takes no snapshot. */
+  readonly catchUp: number;
+}
+
 export interface SinkState {
   readonly settings: SinkSettings;
   readonly phase: Phase;
@@ -44,6 +50,8 @@ export interface SinkState {
   readonly failures: number;
   /** False once a snapshot turned out to hold retractions: it is then stashed and consolidated instead. */
   readonly streamSnapshot: boolean;
+  /** In how many slices the next subscription reads its first step. */
+  readonly slices: SliceCounts;
   readonly relation: Relation | null;
   readonly plan: WritePlan | null;
   readonly facts: TableFacts | null;
@@ -79,6 +87,7 @@ export function initialState(settings: SinkSettings): SinkState {
     epoch: 0,
     failures: 0,
     streamSnapshot: true,
+    slices: { snapshot: settings.snapshotSlices, catchUp: 1 },
     relation: null,
     plan: null,
     facts: null,

@@ -10,6 +10,15 @@ export interface SubscribeStatement {
   readonly asOf: Timestamp | null;
   /** false: only changes at times strictly after the as of. */
   readonly snapshot: boolean;
+  /** null: the whole relation. */
+  readonly slice: Slice | null;
+}
+
+/** Slice `index` of `count`: the rows whose columns, as text, hash to it. */
+export interface Slice {
+  readonly index: number;
+  readonly count: number;
+  readonly columns: readonly string[];
 }
 
 /**
@@ -23,7 +32,19 @@ export function subscribeSql(statement: SubscribeStatement): string {
   const relation = qualifiedIdentifier([statement.database, statement.schema, statement.name]);
   const options = statement.snapshot ? 'PROGRESS' : 'PROGRESS, SNAPSHOT = false';
   const at = asOf === null ? '' : ` AS OF ${asOf}`;
-  return `COPY (SUBSCRIBE ${relation} WITH (${options})${at}) TO STDOUT`;
+  const target = statement.slice === null ? relation : `(SELECT * FROM ${relation} WHERE ${sliceCondition(statement.slice)})`;
+  return `COPY (SUBSCRIBE ${target} WITH (${options})${at}) TO STDOUT`;
+}
+
+/**
+ * True for each row in exactly one of the slices 0 to count - 1: `concat` reads NULL as nothing and is never NULL itself,
+ * so neither is the condition. The numbers are cast because `uint8 % integer` has no operator of its own: resolved by
+ * way of double precision, it would lose the low bits of a hash.
+ */
+function sliceCondition({ index, count, columns }: Slice): string {
+  invariant(count > 1 && index >= 0 && index < count && columns.length > 0, 'a slice is one of several, by some columns');
+  const text = columns.map((name) => `${quoteIdentifier(name)}::text`).join(', ');
+  return `seahash(concat(${text})) % ${count}::uint8 = ${index}::uint8`;
 }
 
 /** An identifier that keeps its case and any character. Zero bytes can't travel in a statement. */

@@ -8,7 +8,7 @@ export const TINY = { rowBytesMax: 400, stashBytesMax: 100, streamBytesMax: 100,
 
 export const settings = (over: Partial<SinkSettings> = {}): SinkSettings => ({
   name: 's', identity: { sinkId: 's', version: 0n, takeOver: false }, table: { namespace: ['ns'], name: 't' }, mode: 'upsert',
-  keyColumns: ['id'], keyEnforced: true, cluster: null, snapshot: true, commitIntervalMs: 1_000, heartbeatIntervalMs: 300_000,
+  keyColumns: ['id'], keyEnforced: true, cluster: null, snapshot: true, snapshotSlices: 1, commitIntervalMs: 1_000, heartbeatIntervalMs: 300_000,
   uuidMapping: 'fixed', rowErrorPolicy: 'halt', targetFileSizeBytes: 1 << 27, stopGraceMs: 5_000, ...over,
 });
 

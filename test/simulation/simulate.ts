@@ -173,6 +173,7 @@ class Simulation {
     return {
       name: 's', identity, table: { namespace: ['ns'], name: 't' }, mode,
       keyColumns: mode === 'upsert' ? ['id'] : [], keyEnforced: mode === 'upsert' && uniqueKeys, cluster: null, snapshot,
+      snapshotSlices: 1,
       commitIntervalMs, heartbeatIntervalMs, stopGraceMs,
       uuidMapping: 'fixed', rowErrorPolicy, targetFileSizeBytes: 1 << 27,
     };

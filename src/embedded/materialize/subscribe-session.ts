@@ -5,6 +5,7 @@
 import { requireBinary } from './binary-values.ts';
 import { copyEnd, copyStart, withBinaryHeader } from './copy-out.ts';
 import type { Outbox } from './outbox.ts';
+import { sliceFilter } from './slice-condition.ts';
 import type { StatementSession } from './statements.ts';
 import { type SubscribeSession, outputTypes, planSubscribe, subscribeFields } from './subscribe-plan.ts';
 import type { SubscribeStatement } from './subscribe-syntax.ts';
@@ -45,6 +46,8 @@ export function streamSubscribe(setting: SessionSetting, request: StreamRequest)
   const { deniedRelations, variables, world } = statements;
   const session: SubscribeSession = { cluster: variables.get('cluster') ?? '', deniedRelations, oldTimestampErrors };
   const plan = planSubscribe(world, session, statement, relation);
+  const { target } = statement;
+  const keeps = target.kind === 'relation' && target.where !== null ? sliceFilter(relation, target.where) : null;
   const types = outputTypes(statement, relation);
   types.filter((_, i) => binary[i] === true).forEach(requireBinary);
   const opening = format === 'data-row' ? [] : [copyStart(format, types)];
@@ -54,7 +57,7 @@ export function streamSubscribe(setting: SessionSetting, request: StreamRequest)
     opening.push(noticeResponse(directStreamNotice(variables.get('application_name') ?? '')));
   }
   for (const message of opening) sink.send(message);
-  const cursor = { asOf: plan.asOf, snapshot, upTo, sentBelow: null };
+  const cursor = { asOf: plan.asOf, snapshot, upTo, keeps, sentBelow: null };
   const shape = { format, progress, columns: relation.columns.map(({ type }) => type), binary };
   const source = { world, relation, cluster: plan.cluster, cursor, shape };
   const rowSink = format === 'copy-binary' ? withBinaryHeader(sink) : sink;

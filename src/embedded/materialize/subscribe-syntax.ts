@@ -3,11 +3,13 @@
  * Clause order as in Materialize's grammar: WITH, then AS OF, then UP TO.
  */
 import { TIMESTAMP_MAX, type Timestamp } from '../../time/timestamp.ts';
+import { type SliceCondition, takeSliceCondition } from './slice-condition.ts';
 import { type SqlStatement, type TokenCursor, cursorOver } from './sql-tokens.ts';
 import { failStatement } from './wire-frames.ts';
 
 export type SubscribeTarget =
-  | { readonly kind: 'relation'; readonly name: readonly string[] }
+  /** `where`: only some of its rows. */
+  | { readonly kind: 'relation'; readonly name: readonly string[]; readonly where: SliceCondition | null }
   /** A query that is no plain `SELECT * FROM name`. */
   | { readonly kind: 'query'; readonly sql: string };
 
@@ -113,11 +115,13 @@ function readTarget(cursor: TokenCursor, sql: string): SubscribeTarget {
   const open = cursor.peek();
   if (!cursor.takeSymbol('(')) {
     const name = cursor.takeName();
-    return { kind: 'relation', name: name ?? cursor.unexpected('identifier') };
+    return { kind: 'relation', name: name ?? cursor.unexpected('identifier'), where: null };
   }
   if (cursor.takeWords('select') && cursor.takeSymbol('*') && cursor.takeWords('from')) {
     const name = cursor.takeName();
-    if (name !== null && cursor.takeSymbol(')')) return { kind: 'relation', name };
+    if (name !== null && cursor.takeSymbol(')')) return { kind: 'relation', name, where: null };
+    const where = name === null ? null : takeSliceCondition(cursor);
+    if (name !== null && where !== null) return { kind: 'relation', name, where };
   }
   for (let depth = 1; ; ) {
     const token = cursor.next();

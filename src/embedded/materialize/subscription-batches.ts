@@ -16,6 +16,8 @@ export interface SubscriptionCursor {
   readonly snapshot: boolean;
   /** Exclusive; null for none. */
   readonly upTo: Timestamp | null;
+  /** Which rows the query keeps; null for all. */
+  readonly keeps: ((row: RowLine) => boolean) | null;
   /** Null until the snapshot's batch went out; then all times below it have been sent. */
   sentBelow: Timestamp | null;
 }
@@ -36,7 +38,7 @@ export interface SubscriptionBatch {
 
 /** The next batch, or null while there is nothing new. Moves the cursor. */
 export function takeBatch(cursor: SubscriptionCursor, history: RelationHistory): SubscriptionBatch | null {
-  const { asOf, upTo } = cursor;
+  const { asOf, upTo, keeps } = cursor;
   // as_of equal to UP TO is an empty stream: its frontier is empty before anything was read.
   if (upTo !== null && asOf >= upTo) return { times: [], progress: null, last: true };
   if (!isClosed(asOf, history.upper)) return null;
@@ -46,12 +48,12 @@ export function takeBatch(cursor: SubscriptionCursor, history: RelationHistory):
   const first = cursor.sentBelow === null;
   const from = cursor.sentBelow ?? asOf + 1n;
   const times: RowsOfTime[] = [];
-  if (first && cursor.snapshot) times.push(sortedRows(asOf, contentAt(history, asOf)));
+  if (first && cursor.snapshot) times.push(sortedRows(asOf, contentAt(history, asOf), keeps));
   for (let i = firstEntryAtOrAfter(history, from); i < history.log.length; i++) {
     const entry = history.log[i];
     if (entry === undefined || !isClosed(entry.time, history.upper)) break;
     if (upTo !== null && entry.time >= upTo) break;
-    times.push(sortedRows(entry.time, entry.changes));
+    times.push(sortedRows(entry.time, entry.changes, keeps));
   }
   if (upper !== undefined) cursor.sentBelow = upper;
   return { times, progress: last ? null : (upper ?? null), last };
@@ -73,6 +75,7 @@ function firstEntryAtOrAfter(history: RelationHistory, time: Timestamp): number 
   return low;
 }
 
-function sortedRows(time: Timestamp, rows: Multiset): RowsOfTime {
-  return { time, rows: [...rows].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)) };
+function sortedRows(time: Timestamp, rows: Multiset, keeps: SubscriptionCursor['keeps']): RowsOfTime {
+  const kept = keeps === null ? [...rows] : [...rows].filter(([row]) => keeps(row));
+  return { time, rows: kept.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)) };
 }

@@ -51,7 +51,7 @@ const sink: fc.Arbitrary<SinkDefinition> = fc.record({
     .map(([database, schema, last]) => ({ database: schema === null ? null : database, schema, name: last })),
   key: fc.option(fc.uniqueArray(name, { minLength: 1, maxLength: 4 })), keyEnforced: fc.boolean(), sinkId: optional,
   commitIntervalMs: fc.integer({ min: 1000, max: 86_400_000 }), heartbeatIntervalMs: fc.integer({ min: 1000, max: 86_400_000 }),
-  snapshot: fc.boolean(), uuidMapping: fc.constantFrom('fixed' as const, 'string' as const, 'uuid' as const),
+  snapshot: fc.boolean(), snapshotSlices: fc.integer({ min: 1, max: 64 }), uuidMapping: fc.constantFrom('fixed' as const, 'string' as const, 'uuid' as const),
   rowErrorPolicy: fc.constantFrom('halt' as const, 'null' as const), takeOver: fc.boolean(),
   targetFileSizeBytes: fc.integer({ min: 1024 ** 2, max: 1024 ** 3 }),
 }).map(({ key, sinkId, ...fields }) => ({

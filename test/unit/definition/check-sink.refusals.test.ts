@@ -95,13 +95,13 @@ describe('GIVEN a sink', () => {
         `CREATE SINK IF NOT EXISTS db.sch."My Sink" IN CLUSTER "Big" FROM "D".s."t.x" INTO ICEBERG CATALOG CONNECTION public.c
         (NAMESPACE 'n.1', TABLE 'it''s') USING AWS CONNECTION a KEY (a, "B") NOT ENFORCED MODE UPSERT WITH (
         COMMIT INTERVAL '00:01:30', SNAPSHOT = false, VERSION 7, SINK ID 'fixed-id', UUID AS 'UUID', ON ROW ERROR = 'NULL',
-        HEARTBEAT INTERVAL = '1 hour', TARGET FILE SIZE '64MB', TAKE OVER)`,
+        HEARTBEAT INTERVAL = '1 hour', TARGET FILE SIZE '64MB', SNAPSHOT SLICES 8, TAKE OVER)`,
     );
     expect(definitions.sinks[0]).toMatchObject({
       name: 'db.sch.My Sink', sinkId: 'fixed-id', version: 7n, cluster: 'Big',
       from: { database: 'D', schema: 's', name: 't.x' }, namespace: 'n.1', table: "it's", mode: 'upsert',
       keyColumns: ['a', 'B'], keyEnforced: false, commitIntervalMs: 90_000, heartbeatIntervalMs: 3_600_000,
-      snapshot: false, uuidMapping: 'uuid', rowErrorPolicy: 'null', targetFileSizeBytes: 67_108_864, takeOver: true,
+      snapshot: false, snapshotSlices: 8, uuidMapping: 'uuid', rowErrorPolicy: 'null', targetFileSizeBytes: 67_108_864, takeOver: true,
     });
     expect(warnings.map((warning) => warning.message.slice(0, 20))).toEqual(['USING AWS CONNECTION', 'NOT ENFORCED: nobody']);
   });

@@ -37,7 +37,7 @@ describe("GIVEN the guide's statements with their placeholders filled in", () =>
       name: 'orders_sink', sinkId: 'orders_sink', version: 0n, cluster: 'sinks',
       from: { database: null, schema: null, name: 'orders' },
       namespace: 'materialize', table: 'orders', mode: 'upsert', keyColumns: ['id'], keyEnforced: true,
-      commitIntervalMs: 60_000, heartbeatIntervalMs: 300_000, snapshot: true, uuidMapping: 'fixed',
+      commitIntervalMs: 60_000, heartbeatIntervalMs: 300_000, snapshot: true, snapshotSlices: 1, uuidMapping: 'fixed',
       rowErrorPolicy: 'halt', targetFileSizeBytes: 134_217_728, takeOver: false,
       catalog: {
         catalogType: 'rest', url: 'https://polaris.example.com/api/catalog', warehouse: 'materialize_catalog',

@@ -10,7 +10,7 @@ test('GIVEN any changes, steps and compaction WHEN read with and without a snaps
     fc.property(fc.array(change, { maxLength: 40 }), fc.uniqueArray(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), fc.integer({ min: 0, max: 20 }), fc.boolean(), (changes, steps, asOf, snapshot) => {
       const history = createHistory(0n);
       for (const { row, diff, time } of changes) applyChanges(history, BigInt(time), [{ row, diff }]);
-      const cursor = { asOf: BigInt(asOf), snapshot, upTo: null, sentBelow: null };
+      const cursor = { asOf: BigInt(asOf), snapshot, upTo: null, keeps: null, sentBelow: null };
       const sums = new Map<string, number>();
       let lastTime = 0n;
       let upper = 0n;

@@ -60,7 +60,7 @@ async function follow(name: string, request: Partial<SubscribeRequest> = {}): Pr
     else seen.push(event.kind);
   };
   const relation = await source.discover();
-  await source.subscribe({ relation, cluster: null, asOf: null, snapshot: true, keyColumns: [0], ...request }, onEvent);
+  await source.subscribe({ relation, cluster: null, asOf: null, snapshot: true, keyColumns: [0], slices: 1, ...request }, onEvent);
   return seen;
 }
 

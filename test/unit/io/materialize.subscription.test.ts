@@ -15,7 +15,7 @@ const relation: Relation = {
   id: 'u1', database: 'materialize', schema: 'public', name: 't', kind: 'table', uniqueKeys: null,
   columns: [{ name: 'a', type: scalar('text'), nullable: true }],
 };
-const request: SubscribeRequest = { relation, cluster: null, asOf: null, snapshot: true, keyColumns: [] };
+const request: SubscribeRequest = { relation, cluster: null, asOf: null, snapshot: true, keyColumns: [], slices: 1 };
 const PASSWORD = 'p%@ss:w/rd';
 
 const open: { close(): Promise<void> }[] = [];

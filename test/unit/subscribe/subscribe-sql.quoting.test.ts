@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { qualifiedIdentifier, quoteIdentifier, quoteLiteral, subscribeSql } from '../../../src/subscribe/subscribe-sql.ts';
 
-const relation = { database: 'materialize', schema: 'public', name: 't' };
+const relation = { database: 'materialize', schema: 'public', name: 't', slice: null };
 
 describe('GIVEN a relation to subscribe to', () => {
   it('WHEN it is the first start THEN the server picks the time and the snapshot comes', () => {
@@ -16,12 +16,12 @@ describe('GIVEN a relation to subscribe to', () => {
   });
 
   it('WHEN names hold quotes, dots, spaces or capitals THEN they stay one name each', () => {
-    expect(subscribeSql({ database: 'My "db"', schema: 'a.b', name: "o'x; DROP", asOf: 0n, snapshot: true }))
+    expect(subscribeSql({ database: 'My "db"', schema: 'a.b', name: "o'x; DROP", slice: null, asOf: 0n, snapshot: true }))
       .toBe('COPY (SUBSCRIBE "My ""db"""."a.b"."o\'x; DROP" WITH (PROGRESS) AS OF 0) TO STDOUT');
   });
 
   it('WHEN it lies in a system schema THEN it has no database', () => {
-    expect(subscribeSql({ database: '', schema: 'mz_internal', name: 'x', asOf: null, snapshot: true }))
+    expect(subscribeSql({ database: '', schema: 'mz_internal', name: 'x', slice: null, asOf: null, snapshot: true }))
       .toContain('SUBSCRIBE "mz_internal"."x" WITH');
   });
 
