@@ -200,7 +200,7 @@ function builtIn(name: string, modifiers: string | null): SqlType | null {
   const scalarName = SCALARS.get(name);
   if (scalarName !== undefined) return scalar(scalarName, scalarName === 'numeric' ? scaleOf(modifiers) : null);
   // Postgres names an array type by an underscore before its element.
-  const element = name.startsWith('_') ? builtIn(name.slice(1), null) : null;
+  const element = /^_[^_]/.test(name) ? builtIn(name.slice(1), null) : null;
   return element === null ? null : { kind: 'array', element };
 }
 
