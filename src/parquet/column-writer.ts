@@ -3,7 +3,7 @@
  * compressed as they come, so only compressed bytes wait for the end of the row group; the dictionary may grow until
  * then, since a data page only needs the width of the numbers it uses itself.
  */
-import { ByteWriter } from './byte-writer.ts';
+import type { ByteWriter } from './byte-writer.ts';
 import type { Compress } from './compression.ts';
 import { Dictionary } from './dictionary.ts';
 import type { Slots } from './levels.ts';
@@ -79,6 +79,7 @@ export class ColumnWriter {
   #rows = 0;
   #uncompressedSize = 0;
   #bounds: Bounds | null = null;
+  /** Some page has values and no bounds, so the chunk has none. */
   #unbounded = false;
   #encoding: PageEncoding | null = null;
   #compress = new Map<PageEncoding, Compress>();
@@ -190,9 +191,9 @@ export class ColumnWriter {
 
   #pageBounds(values: Values, page: PageRange, encoding: PageEncoding): Bounds | null {
     const numbers = encoding === 'dictionary' ? this.#options.scratch.indices : null;
+    if (page.valueFrom === page.valueTo) return null;
     const exact = boundsOf(values, this.#order, page.valueFrom, page.valueTo, numbers);
-    if (exact === null) return null;
-    const bounds = cutBounds(exact, this.column.type);
+    const bounds = exact === null ? null : cutBounds(exact, this.column.type);
     if (bounds === null) this.#unbounded = true;
     this.#bounds = mergeBounds(this.#order, this.#bounds, bounds);
     return bounds;

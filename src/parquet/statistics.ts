@@ -2,8 +2,10 @@
  * Bounds of pages and column chunks (parquet-format: `Statistics`, `ColumnOrder`, PageIndex.md): the smallest and
  * the largest value in the order that readers assume for the type, in the PLAIN encoding without length.
  *
- * Invariant: lower <= every value <= upper. NaN has no place in the order and is left out; zeros take the sign that
- * covers both; long byte arrays are cut, the upper bound upwards, and what can't be cut has no bound.
+ * Invariant: lower <= every value <= upper, or there are no bounds. Where a NaN is there are none: the format leaves
+ * it out of the order, but engines that sort it above everything (DuckDB, Spark) skip by the bounds even then and would
+ * lose the row. Zeros take the sign that covers both; long byte arrays are cut, the upper bound upwards, and what can't
+ * be cut has no bound.
  */
 import { invariant } from '../errors.ts';
 import { truncateLower, truncateUpper } from '../iceberg/truncate.ts';
@@ -49,7 +51,7 @@ export function boundsOf(
   }
 }
 
-/** Null is no bounds, which adds nothing. */
+/** Null is nothing so far. */
 export function mergeBounds(order: Order, left: Bounds | null, right: Bounds | null): Bounds | null {
   if (left === null || right === null) return left ?? right;
   return {
@@ -141,11 +143,10 @@ function floatBounds(values: WordValues, order: Order, from: number, to: number)
   let max = -Infinity;
   for (let index = from; index < to; index++) {
     const value = floats[index] ?? 0;
+    if (Number.isNaN(value)) return null;
     if (value < min) min = value;
     if (value > max) max = value;
   }
-  // Only NaN compares with nothing.
-  if (min > max) return null;
   const lower = FloatArray.of(min === 0 ? -0 : min);
   const upper = FloatArray.of(max === 0 ? 0 : max);
   return { lower: wordBytes(lower), upper: wordBytes(upper) };

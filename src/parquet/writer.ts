@@ -40,7 +40,12 @@ export interface ParquetFile {
   finish(): { readonly footer: ParquetFooter; readonly fileBytes: number };
 }
 
-const ROW_GROUP_BYTES = 32 * 1024 * 1024;
+/**
+ * Of compressed bytes, which is the memory of an open file. Larger ones make no smaller files (16, 32 and 64 MiB differ
+ * by 0.02 %: a page is compressed by itself, and a dictionary repeated per row group is small), smaller ones make the
+ * ranges short that a reader of few columns fetches from an object store.
+ */
+const ROW_GROUP_BYTES = 16 * 1024 * 1024;
 const ROW_GROUP_ROWS = 1024 * 1024;
 /** Of one column, and of all together: a table of a thousand columns must not hold a thousand megabytes. */
 const DICTIONARY_BYTES = 1024 * 1024;

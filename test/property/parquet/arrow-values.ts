@@ -3,7 +3,7 @@
  * under a null is arbitrary, a required field below a null struct is a placeholder.
  */
 import {
-  Binary, Bool, type Data, DateDay, Decimal, FixedSizeBinary, Float32, Float64, Int32, Int64, List, Map_, Struct, TimeMicrosecond,
+  Binary, Bool, type Data, DateDay, Decimal, FixedSizeBinary, Float32, Float64, Int32, Int64, type List, type Map_, Struct, TimeMicrosecond,
   TimestampMicrosecond, Utf8, makeData,
 } from 'apache-arrow';
 import fc from 'fast-check';

@@ -52,7 +52,8 @@ function valueAt(data: Data, index: number): Value {
   }
   if (DataType.isFixedSizeBinary(type)) return (data.values as Uint8Array).slice(index * type.byteWidth, (index + 1) * type.byteWidth);
   if (DataType.isUtf8(type) || DataType.isBinary(type)) {
-    const bytes = (data.values as Uint8Array).slice(data.valueOffsets[index], data.valueOffsets[index + 1]);
+    const [start, end] = between(data, index);
+    const bytes = (data.values as Uint8Array).slice(start, end);
     return DataType.isUtf8(type) ? new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) : bytes;
   }
   if (DataType.isStruct(type)) {
@@ -67,6 +68,11 @@ function valueAt(data: Data, index: number): Value {
 }
 
 function items(data: Data, index: number, item: (at: number) => Value): readonly Value[] {
-  const start = data.valueOffsets[index]!;
-  return Array.from({ length: data.valueOffsets[index + 1]! - start }, (_, at) => item(start + at));
+  const [start, end] = between(data, index);
+  return Array.from({ length: end - start }, (_, at) => item(start + at));
+}
+
+function between(data: Data, index: number): readonly [number, number] {
+  const offsets = data.valueOffsets as Int32Array;
+  return [offsets[index]!, offsets[index + 1]!];
 }
