@@ -24,7 +24,7 @@ export interface SpanSummary {
 }
 
 export interface SpanWriter {
-  /** With `consolidate` the chunks hold every row of their keys in the span. Not to be called while one runs. */
+  /** Resolves when the chunks' bytes are no longer needed. With `consolidate` the chunks hold every row of their keys in the span. Not to be called while one runs. */
   write(chunks: readonly RowChunk[], consolidate: boolean): Promise<void>;
   finish(): Promise<SpanSummary>;
   abort(): void;
@@ -102,6 +102,11 @@ function slotsOf(fields: readonly NestedField[], byId: ReadonlyMap<number, Slot>
   });
 }
 
+async function flush(output: Output): Promise<void> {
+  output.decoder.settle();
+  await output.file.flush();
+}
+
 async function writeRows(
   output: Output, chunks: readonly RowChunk[], rows: RowList, copies: Float64Array | null,
 ): Promise<void> {
@@ -114,9 +119,10 @@ async function writeRows(
     const times = copies === null ? 1 : copies[index] ?? 0;
     for (let copy = 0; copy < times; copy++) {
       output.decoder.append(chunk.bytes, start, end);
-      if (output.file.countRow(end - start)) await output.file.flush();
+      if (output.file.countRow(end - start)) await flush(output);
     }
   }
+  output.decoder.settle();
 }
 
 /**
@@ -135,10 +141,11 @@ async function writeInserts(plan: WritePlan, output: Output, chunks: readonly Ro
       }
       for (let copy = 0; copy < copies; copy++) {
         output.decoder.append(chunk.bytes, start, end);
-        if (output.file.countRow(end - start)) await output.file.flush();
+        if (output.file.countRow(end - start)) await flush(output);
       }
     }
   }
+  output.decoder.settle();
 }
 
 function appendWriter(plan: WritePlan, policy: NullingPolicy, files: SpanFiles): SpanWriter {
@@ -157,11 +164,11 @@ function appendWriter(plan: WritePlan, policy: NullingPolicy, files: SpanFiles):
   const file = openTableFile({
     plan, content: 'data', fields, slots: slotsOf(fields, byId), equalityFieldIds: [], ...files,
   });
-  const decoder = new RowDecoder(plan, slots);
+  const output: Output = { file, decoder: new RowDecoder(plan, slots) };
   return {
-    write: (chunks) => writeChanges({ file, decoder }, diff, time, chunks),
+    write: (chunks) => writeChanges(output, diff, time, chunks),
     async finish() {
-      await file.finish();
+      await output.file.finish();
       return { dataRows: file.rowCount(), deletedKeys: 0, nulledValues: policy.count };
     },
     abort: () => file.abort(),
@@ -199,8 +206,9 @@ async function writeChanges(
         output.decoder.append(chunk.bytes, start, end);
         diff.appendNumber(change > 0 ? 1 : -1);
         time.appendWords(timeLow, timeHigh);
-        if (output.file.countRow(end - start + 12)) await output.file.flush();
+        if (output.file.countRow(end - start + 12)) await flush(output);
       }
     }
   }
+  output.decoder.settle();
 }

@@ -93,6 +93,13 @@ export class BytesColumn extends Leaf {
     this.#offsets[this.length] = this.#offsets[this.length - 1] ?? 0;
   }
 
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
+  }
+
   rawBytes(): number {
     return (this.#offsets[this.length] ?? 0) + this.length * 4;
   }
@@ -205,6 +212,13 @@ export class UuidColumn extends Leaf {
       this.#data[to++] = hexByte(bytes, at);
     }
     this.length += 1;
+  }
+
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
   }
 
   rawBytes(): number {

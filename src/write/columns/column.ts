@@ -23,6 +23,11 @@ export interface Column {
   /** Takes one value, COPY escapes already removed. Throws a ValueFault. */
   append(bytes: Uint8Array, start: number, end: number): void;
   appendNull(): void;
+  /**
+   * Takes `count` values at once, bytes[starts[i]..ends[i]); with `isNull`, NULL where it is 1. When it throws, `length` has grown
+   * by the values before the one at fault.
+   */
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void;
   /** Forgets the values from `length` on, and whatever a failed append left behind. */
   truncate(length: number): void;
   /** Forgets all values and keeps the buffers: whoever took `toArrow` must be done with it. */

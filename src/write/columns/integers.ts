@@ -32,6 +32,13 @@ export class Int32Column extends Leaf {
     this.length += 1;
   }
 
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
+  }
+
   rawBytes(): number {
     return this.length * 4;
   }
@@ -99,6 +106,13 @@ export class Int64Column extends Leaf {
     this.reserve();
     storeInt64(value, this.#words, this.length * 2);
     this.length += 1;
+  }
+
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
   }
 
   rawBytes(): number {

@@ -28,6 +28,8 @@ export abstract class Leaf implements LeafColumn {
   }
 
   abstract append(bytes: Uint8Array, start: number, end: number): void;
+  /** Each class has the loop for itself: in one shared by all, no call of `append` could be inlined. */
+  abstract appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void;
   abstract rawBytes(): number;
   abstract toArrow(required: boolean): Data;
   /** Moves the bounds over the batch's values that are not null. */

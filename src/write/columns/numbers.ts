@@ -26,6 +26,13 @@ export class BoolColumn extends Leaf {
     this.length += 1;
   }
 
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
+  }
+
   rawBytes(): number {
     return (this.length + 7) >> 3;
   }
@@ -81,6 +88,13 @@ export class FloatColumn extends Leaf {
     this.#values[this.length] = value;
     if (this.#isFloat && Number.isFinite(value)) checkKept(Math.fround(value), value === 0);
     this.length += 1;
+  }
+
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
   }
 
   rawBytes(): number {
@@ -150,6 +164,13 @@ export class DecimalColumn extends Leaf {
     if (this.length * 4 === this.#words.length) this.reserve();
     parseDecimal(bytes, start, end, this.#precision, this.#scale, this.#words, this.length * 4);
     this.length += 1;
+  }
+
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
   }
 
   rawBytes(): number {

@@ -123,6 +123,13 @@ export class ListColumn implements Column {
     this.#element.column.reset();
   }
 
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
+  }
+
   rawBytes(): number {
     return this.length * 4 + this.#element.column.rawBytes();
   }
@@ -292,6 +299,13 @@ export class MapColumn implements Column {
     this.#offsets.reset();
     this.#key.reset();
     this.#value.column.reset();
+  }
+
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
   }
 
   rawBytes(): number {

@@ -54,6 +54,13 @@ abstract class StructColumn implements Column {
     this.length = 0;
   }
 
+  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
+    for (let index = 0; index < count; index++) {
+      if (isNull !== null && isNull[index] === 1) this.appendNull();
+      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+    }
+  }
+
   rawBytes(): number {
     return this.slots.reduce((sum, slot) => sum + slot.column.rawBytes(), 0);
   }

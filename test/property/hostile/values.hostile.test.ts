@@ -47,10 +47,18 @@ function unescaped(field: Uint8Array): Uint8Array | null {
   return Buffer.from(text.replaceAll(/\\([\s\S])/g, (_all, letter: string) => letters[letter] ?? letter), 'latin1');
 }
 
+/** A decoder may gather rows and settle them together; here each is settled by itself, so that it answers for itself. */
+function take(decoder: RowDecoder, bytes: Uint8Array): void {
+  decoder.append(bytes, 0, bytes.length);
+  (decoder as unknown as { settle?(): void }).settle?.();
+}
+
 /** One field through the sink's row decoder into a column, and that column through Arrow's own reader. */
 function decode(plan: WritePlan, field: Uint8Array): unknown {
   const slot = makeSlot(plan.columns[0]!.sqlType, plan.columns[0]!.field, { enabled: false, count: 0 });
-  new RowDecoder(plan, [slot]).append(field, 0, field.length);
+  const decoder = new RowDecoder(plan, [slot]);
+  decoder.append(field, 0, field.length);
+  decoder.settle();
   let data: Data;
   try {
     data = slot.column.toArrow(slot.required);
@@ -139,13 +147,20 @@ describe('GIVEN the COPY text of a container of integers, damaged', () => {
     });
 });
 
+test.each(['1', '1\ta\tb', '1\ta\t', '', '1\ta\t\\N\t\\N'])('GIVEN a row of two columns WHEN its text is %j THEN it is malformed', (text) => {
+  const plan = planOf([column('k', 'integer'), column('v', 'text')], { mode: 'append' });
+  const slots = plan.columns.map((one) => makeSlot(one.sqlType, one.field, { enabled: false, count: 0 }));
+  expect(attempt(() => take(new RowDecoder(plan, slots), Buffer.from(text)), text, ['row-malformed', 'source-protocol']).kind).toBe('refused');
+});
+
 describe('GIVEN values that only together look right', () => {
   test('WHEN a character of UTF-8 is divided between two rows THEN the column is refused', () => {
     const plan = planOf([column('c', 'text')], { mode: 'append' });
     const slot = makeSlot(plan.columns[0]!.sqlType, plan.columns[0]!.field, { enabled: false, count: 0 });
     const decoder = new RowDecoder(plan, [slot]);
-    decoder.append(Uint8Array.of(0x61, 0xc3), 0, 2);
-    decoder.append(Uint8Array.of(0xa9, 0x62), 0, 2);
+    take(decoder, Uint8Array.of(0x61, 0xc3));
+    take(decoder, Uint8Array.of(0xa9, 0x62));
+    decoder.settle();
     expect(() => slot.column.toArrow(false)).toThrow('not UTF-8');
   });
 
@@ -156,7 +171,8 @@ describe('GIVEN values that only together look right', () => {
     const decoder = new RowDecoder(plan, [slot]);
     const codeOf = (text: string): string => {
       try {
-        decoder.append(Buffer.from(text), 0, text.length);
+        take(decoder, Buffer.from(text));
+        decoder.settle();
         return 'taken';
       } catch (thrown) {
         return thrown instanceof SinkError ? thrown.code : String(thrown);
