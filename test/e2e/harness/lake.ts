@@ -77,10 +77,15 @@ export async function openLake(options: Partial<EmbeddedCatalogOptions> = {}): P
   });
   let rootToken = '';
   const api: Lake['api'] = async (method, path, body) => {
-    const response = await fetch(`${catalog.url}/api/${path}`, {
+    const send = (): Promise<Response> => fetch(`${catalog.url}/api/${path}`, {
       method,
       headers: { 'x-test': '1', authorization: `Bearer ${rootToken}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    // The server may close an idle connection in the moment of its reuse; a look is simply repeated.
+    const response = await send().catch((thrown: unknown) => {
+      if (method !== 'GET') throw thrown;
+      return send();
     });
     return { status: response.status, text: await response.text() };
   };
