@@ -1,5 +1,4 @@
 /** A relation ten times larger than what Materialize sends in one step, with both limits of the server enforced. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Change, columns } from '../harness/model.ts';
 import type { InProcessSink } from '../harness/sink.ts';
@@ -42,15 +41,80 @@ describe.each(['upsert', 'append'] as const)('GIVEN a relation ten times as larg
     expect(sink.log.find(({ event }) => event === 'slicing')?.['reason']).toMatch(/snapshot exceeded max_result_size/);
     model.commit(at(1), [rowOf(ROWS, 'new'), [rowOf(5, 'first')[0], -1], rowOf(5, 'second')]);
     await stage.waitForFrontier(name, at(1) + 1n);
-    // A progress brings the follower; with it the slices go.
-    await eventually('one connection is left', async () => {
-      model.advance(at(2) + BigInt(Date.now() % 500));
-      await sleep(20);
-      return model.relation.subscribers.size === 1;
-    }).catch(() => undefined);
+    // The slices end at the time where the SUBSCRIBE that follows has begun, with the progress that passes it.
+    await eventually('one connection is left', () => model.relation.subscribers.size === 1);
     model.commit(at(3), [rowOf(ROWS + 1, 'newer')]);
     await stage.waitForFrontier(name, at(3) + 1n);
     expect(model.relation.subscribers.size).toBe(1);
+    await stage.expectEquals(name, model, { mode });
+    await sink.stop();
+  });
+
+  test('WHEN the number of slices is given in advance THEN the first try reads it, in as many', async () => {
+    const name = `told_${mode}`;
+    const model = stage.createModel(name, COLUMNS, KEYED);
+    model.commit(at(0), snapshot());
+    const sink = stage.run(sinkOf(name, 'SNAPSHOT SLICES = 23'));
+    await eventually('all slices run', () => model.relation.subscribers.size === 23);
+    const now = await stage.waitForFrontier(name, at(0) + 1n, 60_000);
+    expect(now.snapshots).toHaveLength(1);
+    expect(sink.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
+    await stage.expectEquals(name, model, { mode });
+    await sink.stop();
+  });
+
+  test('WHEN one slice is cut in the middle THEN nothing of that try is in the table, and the next one begins with as many', async () => {
+    const name = `cut_${mode}`;
+    const model = stage.createModel(name, COLUMNS, KEYED);
+    model.change(at(0), snapshot());
+    model.advance(at(0));
+    // The snapshot is not complete before the upper passes at(0): every slice has begun and waits.
+    model.relation.history.upper = [at(0) - 1n];
+    const sink = stage.run(sinkOf(name, 'SNAPSHOT SLICES = 20'));
+    await eventually('all slices run', () => model.relation.subscribers.size === 20);
+    [...model.relation.subscribers][7]?.fail({ sqlstate: '57014', message: 'canceling statement due to user request' });
+    await eventually('it begins again', () => sink.log.some(({ event, code }) => event === 'restarting' && code === 'source-cancelled'));
+    await eventually('all slices run again', () => model.relation.subscribers.size === 20);
+    model.advance(at(0) + 1n);
+    const now = await stage.waitForFrontier(name, at(0) + 1n, 60_000);
+    expect(now.snapshots).toHaveLength(1);
+    expect(announced(sink)).toEqual([]);
+    await stage.expectEquals(name, model, { mode });
+    await sink.stop();
+  });
+
+  test('WHEN the process is killed in the middle of the snapshot, and again after it THEN the table ends up equal', async () => {
+    const name = `killed_${mode}`;
+    const model = stage.createModel(name, COLUMNS, KEYED);
+    model.commit(at(0), snapshot());
+    const first = stage.spawn(sinkOf(name));
+    await eventually('it reads in slices', () => first.output().includes('"slicing"') && model.relation.subscribers.size > 1, 60_000);
+    await first.kill();
+    const second = stage.spawn(sinkOf(name, 'SNAPSHOT SLICES = 20'));
+    await stage.waitForFrontier(name, at(0) + 1n, 60_000);
+    await second.kill();
+    // More changes than one step holds: the resumed sink catches up in slices too.
+    model.commit(at(1), Array.from({ length: 1_000 }, (_, id) => rowOf(ROWS + id, 'later')));
+    const third = stage.run(sinkOf(name));
+    const now = await stage.waitForFrontier(name, at(1) + 1n, 60_000);
+    expect(now.snapshots).toHaveLength(2);
+    expect(announced(third)).toEqual([2, 4]);
+    expect(third.log.find(({ event }) => event === 'slicing')?.['reason']).toMatch(/changes since the last commit/);
+    await stage.expectEquals(name, model, { mode });
+    await third.stop();
+  });
+
+  test('WHEN a running sink meets one step of changes that is too large THEN it resumes in slices and goes on over one connection', async () => {
+    const name = `step_${mode}`;
+    const model = stage.createModel(name, COLUMNS, KEYED);
+    model.commit(at(0), [rowOf(1, 'small')]);
+    const sink = stage.run(sinkOf(name));
+    await stage.waitForFrontier(name, at(0) + 1n);
+    model.commit(at(1), Array.from({ length: 1_000 }, (_, id) => rowOf(ROWS + id, 'bulk')));
+    await stage.waitForFrontier(name, at(1) + 1n, 60_000);
+    expect(sink.log.find(({ event }) => event === 'slicing')?.['reason']).toMatch(/one step of changes/);
+    model.commit(at(3), [rowOf(2, 'small')]);
+    await stage.waitForFrontier(name, at(3) + 1n);
     await stage.expectEquals(name, model, { mode });
     await sink.stop();
   });
