@@ -45,7 +45,7 @@ export function machineText(): string {
 }
 
 export function commitText(): string {
-  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8', cwd: import.meta.dirname }).trim();
+  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8', cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'ignore'] }).trim();
   try {
     const dirty = git('status', '--porcelain', '--', '../src') === '' ? '' : ' and changes';
     return `${git('rev-parse', '--short', 'HEAD')}${dirty}`;
