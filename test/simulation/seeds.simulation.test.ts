@@ -24,6 +24,15 @@ describe('GIVEN two hundred seeds of workload, faults and rivals', () => {
     expect(code).toBe(0);
   });
 
+  test('WHEN the seeds are divided among processes THEN the same happens as in one', async () => {
+    const whole = await run(PROJECT, ['--seeds', '60', '--once']);
+    const divided = await run(PROJECT, ['--seeds', '60', '--once', '--shards', '3']);
+    const counted = ({ output }: { readonly output: string }): string => output.replace(/ in [\d.]+ s \(\d+ a second\)/, '');
+    expect(counted(divided)).toBe(counted(whole));
+    expect(counted(whole)).toMatch(/^60 seeds, /);
+    expect(divided.code).toBe(0);
+  });
+
   test('WHEN real bytes are written THEN the same holds', async () => {
     const { code, output } = await run(PROJECT, ['--seeds', '40', '--from', '1000', '--bytes']);
     expect(output).toMatch(/^40 seeds in /m);

@@ -48,7 +48,7 @@ export function countsOf(result: RunResult): TallyCounts {
 export function tallyText({ counts }: Tally, seconds: number): string {
   const { runs, steps, commits, kills, caughtUp } = counts.numbers;
   const list = (map: ReadonlyMap<string, number>): string =>
-    [...map].sort(([, a], [, b]) => b - a).map(([key, times]) => `${key} ${times}`).join(', ') || 'none';
+    [...map].sort(([nameA, a], [nameB, b]) => b - a || (nameA < nameB ? -1 : 1)).map(([key, times]) => `${key} ${times}`).join(', ') || 'none';
   return [
     `${runs} seeds in ${seconds.toFixed(1)} s (${(runs / seconds).toFixed(0)} a second), ${steps} events, `
     + `${commits} commits judged, `
