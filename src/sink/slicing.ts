@@ -30,7 +30,8 @@ export function onStepTooLarge(state: SinkState, error: SinkError, inputs: StepI
   }
   // A later step came out of one SUBSCRIBE, whatever the first was read in. It will be part of the next first step.
   const count = isFirstStep ? Math.min(MAX_SLICES, tried * 2) : Math.max(2, tried);
-  const drained = drain({ ...state, slices: { ...slices, [kind]: count } }, error, inputs);
+  // The answer is more slices and not a longer pause; there are only so many steps to it.
+  const drained = drain({ ...state, failures: 0, slices: { ...slices, [kind]: count } }, error, inputs);
   return { state: drained.state, effects: [sliceNote(kind, count, isFirstStep, error), ...drained.effects] };
 }
 

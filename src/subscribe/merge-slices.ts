@@ -144,13 +144,11 @@ function begin(state: MergeState, index: number, input: Input, frontier: Frontie
 
 /**
  * The server has accepted the follower and holds its as of, so the slices may end. The takeover lies behind every row
- * that a slice has brought and every time that one has closed: nothing is taken back, and nothing comes twice.
+ * that a slice has brought, so nothing comes twice; before it nothing is missing, because the slices go on up to it.
  */
 function takeOver(state: MergeState, follower: Input & { readonly asOf: Timestamp }): void {
   let takeover = follower.asOf + 1n;
-  for (const { frontier, rowsBelow } of state.slices) {
-    const closedBelow = frontier?.[0] ?? 0n;
-    if (closedBelow > takeover) takeover = closedBelow;
+  for (const { rowsBelow } of state.slices) {
     if (rowsBelow > takeover) takeover = rowsBelow;
   }
   state.takeover = takeover;
@@ -159,8 +157,7 @@ function takeOver(state: MergeState, follower: Input & { readonly asOf: Timestam
 
 function settle(state: MergeState): void {
   const { slices, takeover, follower } = state;
-  // Below the takeover the follower's rows are the slices' too, so its frontier counts from there on only.
-  let merged = takeover === null ? FRONTIER_EMPTY : latest(follower?.frontier ?? FRONTIER_EMPTY, frontierAt(takeover));
+  let merged: Frontier = takeover === null ? FRONTIER_EMPTY : follower?.frontier ?? FRONTIER_EMPTY;
   for (const [index, input] of slices.entries()) {
     if (input.frontier === null) return;
     if (takeover !== null && !input.done && compareFrontiers(input.frontier, frontierAt(takeover)) >= 0) {
@@ -215,8 +212,4 @@ function takeFailure(state: MergeState, index: number, input: Input, error: Sink
 function fail(state: MergeState, error: SinkError): void {
   state.over = true;
   state.output.event({ kind: 'failed', error });
-}
-
-function latest(a: Frontier, b: Frontier): Frontier {
-  return compareFrontiers(a, b) >= 0 ? a : b;
 }

@@ -214,15 +214,15 @@ describe('GIVEN a storage that can not be reached', () => {
   }, 120_000);
 });
 
-describe('GIVEN a step of the relation beyond max_result_size', () => {
-  test('WHEN it is run THEN it halts as source-result-too-large, names the limit, and ends with 1', async () => {
+describe('GIVEN a row of the relation beyond max_result_size, which no slice makes smaller', () => {
+  test('WHEN it is run THEN it tries up to 64 slices, halts as source-result-too-large, names the limit, and ends with 1', async () => {
     await using small = await openStage({ materialize: { maxResultBytes: 10_000 } });
     const model = small.createModel('bulky', columns('id bigint not null', 'v text'), { keys: [[0]] });
-    model.commit(at(0), Array.from({ length: 100 }, (_, id) => [[String(id), 'v'.repeat(1000)]] as const));
+    model.commit(at(0), Array.from({ length: 10 }, (_, id) => [[String(id), 'v'.repeat(id === 7 ? 20_000 : 10)]] as const));
     const child = start({ sql: small.sql() + oddSink({ name: 'bulky' }), materializeUrl: small.materialize.url });
     expect(await endOf(child)).toBe(1);
     expect(haltedOf(child.output()).get('bulky')).toMatchObject({
-      code: 'source-result-too-large', remedy: remedyOf('source-result-too-large'), message: expect.stringMatching(/max size of/) as string,
+      code: 'source-result-too-large', remedy: remedyOf('source-result-too-large'), message: expect.stringMatching(/max size of.*64 slices/s) as string,
     });
   });
 });
