@@ -14,6 +14,7 @@
  * When all slices are past their first step, a SUBSCRIBE of the whole relation without snapshot takes over. It begins at
  * the merged frontier - 1, which the slowest slice holds readable, and the slices go on until it has.
  */
+import { splitChunk } from '../batch/stash.ts';
 import { SinkError } from '../errors.ts';
 import type { SourceEvent, SubscribeRequest, Subscription } from '../sink/ports.ts';
 import { type SliceMerge, createSliceMerge } from '../subscribe/merge-slices.ts';
@@ -74,7 +75,7 @@ export async function subscribeInSlices(
   onEvent: (event: SourceEvent) => void,
 ): Promise<Subscription> {
   const connections: (IdleConnection | null)[] = [...await openAll(open, request.slices)];
-  const merge = createSliceMerge(request.slices, request.asOf !== null, {
+  const merge = createSliceMerge(request.slices, request.asOf !== null, splitChunk, {
     event: (event) => deliver(sliced, event),
     finished: (input) => void closeInput(sliced, input),
   });

@@ -11,11 +11,14 @@
  * of the inputs' frontiers, so it never closes a time at which any of them may still bring a row. Each row comes
  * from exactly one input: below the takeover from its slice, from there on from the follower.
  */
-import { splitChunk } from '../batch/stash.ts';
+import type { RowChunk } from '../batch/row-chunk.ts';
 import { SinkError } from '../errors.ts';
 import { type Frontier, FRONTIER_EMPTY, compareFrontiers, formatFrontier, frontierAt } from '../time/frontier.ts';
 import type { Timestamp } from '../time/timestamp.ts';
 import type { SubscriptionEvent } from './subscription-stream.ts';
+
+/** Rows of a chunk below a frontier, and the others: what the next stage has for this, given so that this one need not look ahead. */
+export type SplitChunk = (chunk: RowChunk, at: Frontier) => { readonly below: RowChunk | null; readonly above: RowChunk | null };
 
 export interface MergeOutput {
   /** At most one `closed` or `failed`, and nothing after it. */
@@ -49,6 +52,7 @@ interface Input {
 interface MergeState {
   readonly slices: readonly Input[];
   readonly output: MergeOutput;
+  readonly split: SplitChunk;
   /** The as of was asked for, not chosen by the server for the first slice. */
   readonly asOfGiven: boolean;
   asOf: Timestamp | null;
@@ -63,10 +67,10 @@ interface MergeState {
 }
 
 /** `asOfGiven`: whether all slices were asked for a time, or the first one chose it for the others. */
-export function createSliceMerge(count: number, asOfGiven: boolean, output: MergeOutput): SliceMerge {
+export function createSliceMerge(count: number, asOfGiven: boolean, split: SplitChunk, output: MergeOutput): SliceMerge {
   const slices = Array.from({ length: count }, (): Input => ({ frontier: null, rowsBelow: 0n, done: false }));
   const state: MergeState = {
-    slices, output, asOfGiven, asOf: null, follower: null, followersAdded: 0, takeover: null, merged: null, lastNotice: '',
+    slices, output, split, asOfGiven, asOf: null, follower: null, followersAdded: 0, takeover: null, merged: null, lastNotice: '',
     over: false,
   };
   return {
@@ -111,16 +115,14 @@ function take(state: MergeState, index: number, event: SubscriptionEvent): void 
   settle(state);
 }
 
-function takeRows(
-  state: MergeState, input: Input, isFollower: boolean, chunk: Extract<SubscriptionEvent, { kind: 'rows' }>['chunk'],
-): void {
+function takeRows(state: MergeState, input: Input, isFollower: boolean, chunk: RowChunk): void {
   const { takeover } = state;
   if (takeover === null) {
     if (chunk.maxTime >= input.rowsBelow) input.rowsBelow = chunk.maxTime + 1n;
     state.output.event({ kind: 'rows', chunk });
     return;
   }
-  const { below, above } = splitChunk(chunk, frontierAt(takeover));
+  const { below, above } = state.split(chunk, frontierAt(takeover));
   const wanted = isFollower ? above : below;
   if (wanted !== null) state.output.event({ kind: 'rows', chunk: wanted });
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { splitChunk } from '../../../src/batch/stash.ts';
 import { SinkError } from '../../../src/errors.ts';
 import { createSliceMerge } from '../../../src/subscribe/merge-slices.ts';
 import type { SubscriptionEvent } from '../../../src/subscribe/subscription-stream.ts';
@@ -55,7 +56,7 @@ describe('GIVEN a relation read in slices', () => {
       const finished = new Set<number>();
       const progress: bigint[] = [];
       let closed = 0;
-      const merge = createSliceMerge(given.slices, false, {
+      const merge = createSliceMerge(given.slices, false, splitChunk, {
         finished: (input) => finished.add(input),
         event: (event) => {
           expect(closed).toBe(0);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { splitChunk } from '../../../src/batch/stash.ts';
 import { SinkError } from '../../../src/errors.ts';
 import { type SliceMerge, createSliceMerge } from '../../../src/subscribe/merge-slices.ts';
 import type { SubscriptionEvent } from '../../../src/subscribe/subscription-stream.ts';
@@ -9,7 +10,7 @@ import { rowsOf } from './flat-events.ts';
 function merging(count: number, asOfGiven = false): { merge: SliceMerge; said: string[]; finished: number[] } {
   const said: string[] = [];
   const finished: number[] = [];
-  const merge = createSliceMerge(count, asOfGiven, { event: (event) => said.push(words(event)), finished: (input) => finished.push(input) });
+  const merge = createSliceMerge(count, asOfGiven, splitChunk, { event: (event) => said.push(words(event)), finished: (input) => finished.push(input) });
   return { merge, said, finished };
 }
 
