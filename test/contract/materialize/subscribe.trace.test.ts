@@ -221,6 +221,30 @@ test('GIVEN a step beyond max_result_size WHEN subscribed THEN XX000 total resul
   client.close();
 });
 
+test('GIVEN a query that selects by a hash WHEN subscribed THEN each row is in one slice; any other condition is refused', async () => {
+  const { server, relation } = await start();
+  const rows = Array.from({ length: 50 }, (_, id) => ({ row: [String(id), id % 3 === 0 ? null : 'x'], diff: 1 }));
+  server.apply(relation, T, rows);
+  server.advance(T + 1n);
+  server.closeRelation(relation);
+  let count = 0;
+  for (const slice of [0, 1, 2]) {
+    const client = await loginRaw(server.port);
+    const where = `seahash(concat(${relation.columns.map(({ name }) => `"${name}"::text`).join(', ')})) % 3::uint8 = ${slice}::uint8`;
+    const { tag } = await copyToEnd(client, `COPY (SUBSCRIBE (SELECT * FROM t WHERE ${where}) AS OF ${T}) TO STDOUT`);
+    const sent = Number(/^COPY (\d+)$/.exec(tag)?.[1]);
+    expect(sent).toBeGreaterThan(5);
+    count += sent;
+    client.close();
+  }
+  expect(count).toBe(50);
+  for (const where of ['true', 'seahash(concat(a::text)) % 3 = 0', 'seahash(concat(nothing::text)) % 3::uint8 = 0::uint8']) {
+    const client = await loginRaw(server.port);
+    expect((await copyToEnd(client, `COPY (SUBSCRIBE (SELECT * FROM t WHERE ${where})) TO STDOUT`)).tag).toMatch(/^(0A000|XX000) /);
+    client.close();
+  }
+});
+
 test('GIVEN plain SUBSCRIBE WHEN rows stream THEN RowDescription with the wire types, the notice, DataRows, SELECT n', async () => {
   const { server, relation } = await start();
   server.apply(relation, T, [{ row: ['7', 'a\\tb'], diff: 1 }]);
