@@ -34,6 +34,7 @@ function* smaller(scenario: Scenario): Generator<Scenario> {
     yield { ...scenario, rates: rest };
   }
   if (scenario.evaluationErrors.length > 0) yield { ...scenario, evaluationErrors: [] };
+  if (scenario.stepRowsMax !== null) yield { ...scenario, stepRowsMax: null };
   if (scenario.retainMs !== null) yield { ...scenario, retainMs: null };
   if (scenario.wire) yield { ...scenario, wire: false };
   if (scenario.collidingHashes) yield { ...scenario, collidingHashes: false };

@@ -19,8 +19,8 @@ export const ROW_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/opening.ts',
-        find: 'frontier - 1n, snapshot: false, streamed: null',
-        replace: 'frontier - 1n, snapshot: true, streamed: null',
+        find: 'frontier - 1n, snapshot: false,',
+        replace: 'frontier - 1n, snapshot: true,',
       },
     ],
   },
@@ -63,8 +63,8 @@ export const ROW_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/machine.ts',
-        find: "case 'source-failed': return drain(state, event.error, inputs);",
-        replace: "case 'source-failed': return onSourceClosed(state);",
+        find: ': drain(state, event.error, inputs);',
+        replace: ': onSourceClosed(state);',
       },
     ],
   },

@@ -19,9 +19,9 @@ export const WORLD_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/machine.ts',
-        find: "case 'source-failed': return drain(",
+        find: ': drain(state, event.error, inputs);',
         replace:
-          "case 'source-failed': return event.error.code === 'relation-dropped' ? onSourceClosed(state) : drain(",
+          ": event.error.code === 'relation-dropped' ? onSourceClosed(state) : drain(state, event.error, inputs);",
       },
     ],
   },
@@ -82,8 +82,8 @@ export const WORLD_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/opening.ts',
-        find: 'snapshot: settings.snapshot, streamed: stream }',
-        replace: "snapshot: settings.snapshot || settings.mode === 'upsert', streamed: stream }",
+        find: 'plan, asOf: null, snapshot: settings.snapshot,',
+        replace: "plan, asOf: null, snapshot: settings.snapshot || settings.mode === 'upsert',",
       },
     ],
   },
@@ -178,6 +178,28 @@ export const WORLD_BUGS: readonly Mutation[] = [
         file: 'subscribe/subscription-stream.ts',
         find: '      return emit(state, noticeEvent(readMessageFields(bytes, start, end)));',
         replace: "      return unexpected(state, 'a notice');",
+      },
+    ],
+  },
+  {
+    name: 'a step that is too large is read in as many slices again',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'sink/slicing.ts',
+        find: 'Math.min(MAX_SLICES, tried * 2)',
+        replace: 'Math.min(MAX_SLICES, tried)',
+      },
+    ],
+  },
+  {
+    name: 'a step that is too large is final',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'sink/machine.ts',
+        find: "event.error.code === 'source-result-too-large'",
+        replace: "event.error.code === 'source-protocol'",
       },
     ],
   },

@@ -82,6 +82,8 @@ export interface Scenario {
   /** finite: ends with a normal end of the stream. constant: the same, with every row at the last timestamp. */
   readonly input: 'endless' | 'finite' | 'constant';
   readonly history: Omit<HistoryWishes, 'mode' | 'startTime' | 'uniqueKeys'>;
+  /** A step of more rows is refused, unless it is read in slices of fewer; null: of any size. */
+  readonly stepRowsMax: number | null;
   readonly tickMs: number;
   readonly rowsPerRead: number;
   /** How far back the source can be read; null: for ever. */
@@ -135,6 +137,7 @@ export function scenarioOf(seed: number): Scenario {
       notANumberShare: isNumeric ? random.pick([0, 0.05, 0.3]) : null,
       idleShare: !isLong && random.chance(0.3) ? 0.6 : 0,
     },
+    stepRowsMax: drawStepRowsMax(seed),
     tickMs: isLong ? 250 : random.pick([250, 500, 1_000]),
     rowsPerRead: random.pick([3, 10, 40]),
     retainMs: random.chance(0.15) ? random.between(500, 10_000) : null,
@@ -150,6 +153,12 @@ export function scenarioOf(seed: number): Scenario {
     collidingHashes: random.chance(0.2),
     operatorRestarts: random.chance(0.7),
   };
+}
+
+/** From a stream of its own, so that all else of a seed stayed as it was when steps got a size. */
+function drawStepRowsMax(seed: number): number | null {
+  const random = createRandom(seed).stream('step size');
+  return random.chance(0.1) ? random.pick([1, 5, 20]) : null;
 }
 
 function windowIn(random: Random, durationMs: number): { readonly fromMs: number; readonly toMs: number } {

@@ -45,7 +45,7 @@ export interface RunResult {
 const FIRST: SinkIdentity = { sinkId: 'sink', version: 10n, takeOver: false };
 const CAUSES_THAT_KEEP_PROGRESS: ReadonlySet<string> = new Set([
   'newer-version', 'older-version', 'compacted', 'schema-change', 'spec-change', 'take-over', 'other-sink',
-  'relation-dropped', 'relation-recreated', 'relation-altered', 'row-not-representable',
+  'relation-dropped', 'relation-recreated', 'relation-altered', 'row-not-representable', 'result-too-large',
 ]);
 const STEPS_MAX = 20_000;
 /** What a quiet world may need: the longest back-offs, the slowest answers and the lateness of progress, with room. */

@@ -37,6 +37,7 @@ const FAILURES = {
     texts: ['could not find a valid timestamp for the query', 'Timestamp (7) is not valid for all inputs: [Antichain]'],
   },
   'evaluation': { sqlState: 'XX000', texts: ['division by zero', 'invalid input syntax for type integer: "zq7"'] },
+  'too-large': { sqlState: 'XX000', texts: ['total result exceeds max size of 1073.7 MB'] },
   'dropped': {
     sqlState: '42704',
     texts: [
@@ -145,6 +146,7 @@ class Session {
   readonly #columns: number;
   readonly #relationId: string | null;
   #owesSnapshot: boolean;
+  #isFirstStep = true;
   /** Bytes of rows received, by the hash of their key. */
   readonly #keyBytes = new Map<number, number>();
 
@@ -228,6 +230,8 @@ class Session {
       return this.#next(scenario.tickMs, 'tick', () => this.#tick());
     }
     const rows = this.#rowsUpTo(frontier);
+    if (this.#isTooLarge(rows)) return this.#fail('too-large');
+    this.#isFirstStep = false;
     const end = (): void => {
       if (frontier === null) return this.#complete();
       this.#sentBelow = frontier;
@@ -277,6 +281,16 @@ class Session {
     if (this.#closed) return;
     if (faults.strikes('disconnect')) return this.#fail('disconnect');
     this.#next(random.below(4), 'rows', () => this.#send(rows.slice(size), lateMs, end));
+  }
+
+  /** The first step comes in slices, equal ones here; all later ones from one SUBSCRIBE. */
+  #isTooLarge(rows: readonly Change[]): boolean {
+    const { scenario: { stepRowsMax }, causes } = this.#world;
+    const slices = this.#isFirstStep ? this.#request.slices : 1;
+    const isTooLarge = stepRowsMax !== null && rows.length > stepRowsMax * slices;
+    // More are not tried.
+    if (isTooLarge && slices >= 64) causes.add('result-too-large');
+    return isTooLarge;
   }
 
   #isDropped(): boolean {

@@ -18,6 +18,7 @@ const JUSTIFICATIONS: Partial<Record<ErrorCode, readonly string[]>> = {
   'spec-changed': ['spec-change'],
   'table-unsupported': ['spec-change'],
   'history-compacted': ['compacted'],
+  'source-result-too-large': ['result-too-large'],
   'relation-dropped': ['relation-dropped', 'relation-recreated', 'relation-altered'],
   'relation-missing': ['relation-dropped', 'relation-recreated', 'relation-altered'],
   'relation-changed': ['relation-altered'],
