@@ -156,7 +156,8 @@ function decode(plan: WritePlan, chunks: readonly RowChunk[]): void {
 
 async function write(plan: WritePlan, chunks: readonly RowChunk[]): Promise<void> {
   const taken = async (): Promise<void> => undefined;
-  const writer = openSpanWriter(plan, { allocatePart: () => new Uint8Array(UPLOAD_PART_BYTES), takePart: taken, takeFile: taken });
+  const writer = openSpanWriter(plan, { allocatePart: () => new Uint8Array(UPLOAD_PART_BYTES),
+    reusePart: () => undefined, takePart: taken, takeFile: taken });
   await writer.write(chunks, false);
   await writer.finish();
 }

@@ -58,6 +58,7 @@ for (const [mode, consolidated] of runs.slice(Number(process.argv[3] ?? 0), Numb
   let written = 0;
   const writer = openSpanWriter(outcome.plan, {
     allocatePart: () => new Uint8Array(UPLOAD_PART_BYTES),
+    reusePart: () => undefined,
     takePart: async ({ bytes }) => { written += bytes.length; },
     takeFile: async ({ bytes }) => { written += bytes.length; },
   });

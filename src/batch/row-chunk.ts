@@ -19,8 +19,9 @@ export interface RowChunk {
   readonly maxTime: bigint;
 }
 
-/** What holding the chunk costs: the budget counts all its buffers, not only the text. */
+/** What holding the chunk costs: the budget counts all its buffers, and the whole of one that several views share. */
 export function chunkBytes({ bytes, starts, ends, times, diffs, keyHashes }: RowChunk): number {
+  if (bytes.buffer === times.buffer) return bytes.buffer.byteLength;
   return bytes.byteLength + starts.byteLength + ends.byteLength + times.byteLength + diffs.byteLength + keyHashes.byteLength;
 }
 

@@ -1,5 +1,6 @@
 /** A checked definition becomes settings for the machine and ports onto the world. */
 import { availableParallelism } from 'node:os';
+import { type ChunkMemory, createChunkMemory } from '../batch/chunk-memory.ts';
 import type { CatalogConnection, SinkDefinition } from '../definition/definitions.ts';
 import { Secret } from '../definition/secret.ts';
 import { openEncodePool } from '../io/encode-pool.ts';
@@ -25,9 +26,13 @@ export interface World {
   readonly log: Log;
   readonly spill: SpillFolder;
   readonly options: CommandOptions;
+  readonly chunkMemory: ChunkMemory;
   catalogFor(connection: CatalogConnection): RestCatalog;
   close(): Promise<void>;
 }
+
+/** Enough for what is between a source and its worker at any time. */
+const SPARE_CHUNK_BYTES = 16 * 1024 * 1024;
 
 export function openWorld(options: CommandOptions, log: Log): World {
   const clock = createSystemClock();
@@ -35,10 +40,11 @@ export function openWorld(options: CommandOptions, log: Log): World {
   const http = createHttpClient(clock);
   const catalogs = new Map<CatalogConnection, RestCatalog>();
   const workers = options.encodeWorkers ?? Math.max(1, availableParallelism() - 1);
-  const encoder = openEncodePool({ workers });
+  const chunkMemory = createChunkMemory(SPARE_CHUNK_BYTES);
+  const encoder = openEncodePool({ workers, chunkMemory });
   const spill = createSpillFolder(options.spillDir, clock, entropy);
   return {
-    clock, entropy, encoder, log, spill, options,
+    clock, entropy, encoder, log, spill, options, chunkMemory,
     catalogFor: (connection) => {
       const refusal = connectionRefusal(connection);
       if (refusal !== null) throw refusal;
@@ -62,12 +68,13 @@ export function tableOf(definition: SinkDefinition): TableIdentifier {
   return { namespace: [definition.namespace], name: definition.table };
 }
 
-export function sourceOf(definition: SinkDefinition, options: CommandOptions): Source {
+export function sourceOf(definition: SinkDefinition, { options, chunkMemory }: World): Source {
   return createMaterializeSource({
     connectionString: new Secret(options.materializeUrl),
     applicationName: `mz-iceberg-sink ${definition.name}`,
     relationName: definition.from,
     cluster: definition.cluster,
+    chunkMemory,
   });
 }
 
@@ -95,7 +102,7 @@ export function settingsOf(definition: SinkDefinition): SinkSettings {
 export function portsOf(definition: SinkDefinition, world: World): SinkPorts {
   const catalog = world.catalogFor(definition.catalog);
   return {
-    source: sourceOf(definition, world.options),
+    source: sourceOf(definition, world),
     catalog,
     store: catalog.storageFor(tableOf(definition)).store,
     encoder: world.encoder,

@@ -15,7 +15,7 @@ const FIRST_ANSWER_MS = 15_000;
 
 /** null when the relation can't be described; why is then among the findings. */
 export async function describeSource(definition: SinkDefinition, world: World, findings: Findings): Promise<Relation | null> {
-  const source = sourceOf(definition, world.options);
+  const source = sourceOf(definition, world);
   try {
     const relation = await source.discover();
     const name = `${relation.database}.${relation.schema}.${relation.name}`;
@@ -49,7 +49,7 @@ export async function checkReading(
 }
 
 async function firstAnswer(definition: SinkDefinition, relation: Relation, asOf: bigint | null, world: World): Promise<FirstAnswer> {
-  const source = sourceOf(definition, world.options);
+  const source = sourceOf(definition, world);
   const first = Promise.withResolvers<FirstAnswer>();
   const cancel = world.clock.after(FIRST_ANSWER_MS, () => first.resolve('silent'));
   let subscription: Subscription | null = null;

@@ -9,6 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 
+import type { ChunkMemory } from '../batch/chunk-memory.ts';
 import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { EncodeSession, EncodeSummary, Encoder, FileReceiver, RowGroup } from '../sink/ports.ts';
@@ -24,6 +25,8 @@ export interface EncodePoolOptions {
   readonly spreadBytes?: number;
   /** Bytes of wasm memory, which never shrinks, above which an idle worker is replaced. */
   readonly recycleHeapBytes?: number;
+  /** Takes back the memory of chunks when the workers are done with them. */
+  readonly chunkMemory?: ChunkMemory;
   /** The worker's entry; tests give one that dies. */
   readonly entry?: URL;
 }
@@ -50,6 +53,7 @@ export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
   const count = Math.max(1, options.workers ?? availableParallelism() - 1);
   const spreadBytes = options.spreadBytes ?? SPREAD_BYTES;
   const recycleHeapBytes = options.recycleHeapBytes ?? RECYCLE_HEAP_BYTES;
+  const chunkMemory = options.chunkMemory ?? null;
   const entry = options.entry ?? defaultEntry();
   const lanes: readonly Lane[] = Array.from({ length: count }, () => ({ entry, worker: null, listeners: new Map() }));
   let nextSession = 1;
@@ -59,7 +63,7 @@ export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
     open(plan, receiver) {
       const id = nextSession++;
       if (closed) throw new SinkError('encode-failed', 'the encode pool is closed');
-      return new PooledSession({ id, plan, receiver, lanes, spreadBytes, recycleHeapBytes });
+      return new PooledSession({ id, plan, receiver, lanes, spreadBytes, recycleHeapBytes, chunkMemory });
     },
     async close() {
       closed = true;
@@ -111,6 +115,7 @@ interface SessionContext {
   readonly lanes: readonly Lane[];
   readonly spreadBytes: number;
   readonly recycleHeapBytes: number;
+  readonly chunkMemory: ChunkMemory | null;
 }
 
 /** What a session has at a lane. */
@@ -205,10 +210,13 @@ class PooledSession implements EncodeSession {
   }
 
   async #give(use: LaneUse, chunks: readonly RowChunk[], consolidate: boolean): Promise<void> {
-    const owned = chunks.map(ownBuffers);
+    const { id, chunkMemory } = this.#context;
+    const isLent = (chunk: RowChunk): boolean => chunkMemory?.isLent(chunk.bytes.buffer) ?? false;
+    const owned = chunks.map((chunk) => (isLent(chunk) ? chunk : ownBuffers(chunk)));
     use.groups += 1;
-    const message: ToWorker = { kind: 'group', session: this.#context.id, chunks: owned, consolidate };
-    send(use.lane, message, transferList(owned));
+    const transferred = transferList(owned);
+    const lent = transferred.filter((buffer) => chunkMemory?.isLent(buffer) ?? false);
+    send(use.lane, { kind: 'group', session: id, chunks: owned, consolidate, lent }, transferred);
     while (use.groups >= GROUPS_PER_LANE && !this.#ended) await use.groupDone.promise;
     this.#check();
   }
@@ -216,6 +224,7 @@ class PooledSession implements EncodeSession {
   #receive(use: LaneUse, message: FromWorker): void {
     switch (message.kind) {
       case 'group-done':
+        for (const buffer of message.lent) this.#context.chunkMemory?.giveBack(buffer);
         use.groups -= 1;
         use.groupDone.resolve();
         use.groupDone = Promise.withResolvers<void>();

@@ -20,6 +20,8 @@ export type ToWorker =
   | {
     readonly kind: 'group'; readonly session: number; readonly chunks: readonly RowChunk[];
     readonly consolidate: boolean;
+    /** Buffers of the chunks that are wanted back. */
+    readonly lent: readonly ArrayBuffer[];
   }
   | { readonly kind: 'finish'; readonly session: number }
   | { readonly kind: 'abort'; readonly session: number }
@@ -28,7 +30,7 @@ export type ToWorker =
   | { readonly kind: 'part-taken'; readonly session: number; readonly buffer: ArrayBuffer };
 
 export type FromWorker =
-  | { readonly kind: 'group-done'; readonly session: number }
+  | { readonly kind: 'group-done'; readonly session: number; readonly lent: readonly ArrayBuffer[] }
   | { readonly kind: 'part'; readonly session: number; readonly written: WrittenPart }
   | { readonly kind: 'file'; readonly session: number; readonly written: WrittenFile }
   | { readonly kind: 'finished'; readonly session: number; readonly summary: SpanSummary; readonly heapBytes: number }
@@ -65,6 +67,7 @@ function open(id: number, plan: WritePlan): void {
   const session: Session = {
     writer: openSpanWriter(plan, {
       allocatePart: () => new Uint8Array(spareParts.pop() ?? new ArrayBuffer(UPLOAD_PART_BYTES)),
+      reusePart: (part) => keepPart(part.buffer),
       takePart: (written) => sendPart(id, session, written),
       takeFile: (written) => sendFile(id, session, written),
     }),
@@ -89,6 +92,10 @@ async function sendPart(id: number, session: Session, written: WrittenPart): Pro
   if (session.ended) return;
   session.openParts += 1;
   post({ kind: 'part', session: id, written }, [ownBuffer(written.bytes)]);
+}
+
+function keepPart(buffer: ArrayBuffer): void {
+  if (spareParts.length < OPEN_PARTS) spareParts.push(buffer);
 }
 
 function ownBuffer(bytes: Uint8Array): ArrayBuffer {
@@ -143,7 +150,7 @@ function receive(message: ToWorker): void {
     case 'group':
       enqueue(id, async (current) => {
         await current.writer.write(message.chunks, message.consolidate);
-        post({ kind: 'group-done', session: id });
+        post({ kind: 'group-done', session: id, lent: message.lent }, message.lent);
       });
       return;
     case 'finish':
@@ -163,7 +170,7 @@ function receive(message: ToWorker): void {
       wake(session);
       return;
     case 'part-taken':
-      if (spareParts.length < OPEN_PARTS) spareParts.push(message.buffer);
+      keepPart(message.buffer);
       if (session === undefined) return;
       session.openParts -= 1;
       wake(session);

@@ -14,6 +14,7 @@
  * When all slices are past their first step, a SUBSCRIBE of the whole relation without snapshot takes over. It begins at
  * the merged frontier - 1, which the slowest slice holds readable, and the slices go on until it has.
  */
+import type { ChunkMemory } from '../batch/chunk-memory.ts';
 import { splitChunk } from '../batch/stash.ts';
 import { SinkError } from '../errors.ts';
 import type { SourceEvent, SubscribeRequest, Subscription } from '../sink/ports.ts';
@@ -44,9 +45,11 @@ const CHUNK_ROWS = 16_384;
  * How many rows a connection gathers into a chunk. What is being gathered is in no budget, so slices share what one
  * connection would take, down to chunks that are still worth their while.
  */
-export function chunkLimitsOf(slice: Slice | null): ChunkLimits {
+export function chunkLimitsOf(slice: Slice | null, memory?: ChunkMemory): ChunkLimits {
   const share = slice?.count ?? 1;
-  return { bytes: Math.max(CHUNK_BYTES / share, 1 << 16), rows: Math.max(Math.floor(CHUNK_ROWS / share), 1024) };
+  const bytes = Math.max(Math.floor(CHUNK_BYTES / share), 1 << 16);
+  const rows = Math.max(Math.floor(CHUNK_ROWS / share), 1024);
+  return memory === undefined ? { bytes, rows } : { bytes, rows, memory };
 }
 
 interface SlicedSubscription {

@@ -8,6 +8,7 @@
  */
 import type { Client } from 'pg';
 
+import type { ChunkMemory } from '../batch/chunk-memory.ts';
 import type { QualifiedName } from '../definition/definitions.ts';
 import { SinkError } from '../errors.ts';
 import type { Relation } from '../relation/relation.ts';
@@ -30,6 +31,8 @@ export interface MaterializeSourceConfig extends MaterializeAddress {
   readonly relationName: QualifiedName;
   /** The cluster of catalog look-ups; a subscription names its own. */
   readonly cluster: string | null;
+  /** Shared with whoever gives the memory of chunks back. */
+  readonly chunkMemory?: ChunkMemory;
 }
 
 /** A Source on one Materialize relation. Nothing is opened before the first call. */
@@ -73,7 +76,7 @@ export function createMaterializeSource(config: MaterializeSourceConfig): Source
     const session = await open(request.cluster);
     return {
       start(part, onEvent) {
-        const subscription = startSubscription(session, request, part, onEvent);
+        const subscription = startSubscription(session, request, part, onEvent, config.chunkMemory);
         subscriptions.add(subscription);
         session.client.once('end', () => subscriptions.delete(subscription));
         return subscription;
@@ -129,11 +132,12 @@ function startSubscription(
   request: SubscribeRequest,
   part: SubscribePart,
   onEvent: (event: SourceEvent) => void,
+  chunkMemory: ChunkMemory | undefined,
 ): Subscription {
   const { relation } = request;
   const socket = socketOf(session.client);
   const shape = { columnCount: relation.columns.length, keyColumns: request.keyColumns };
-  const stream = createSubscriptionStream(shape, (event) => onEvent(withAsOf(event, request)), chunkLimitsOf(part.slice));
+  const stream = createSubscriptionStream(shape, (event) => onEvent(withAsOf(event, request)), chunkLimitsOf(part.slice, chunkMemory));
   if (socket.destroyed) {
     throw new SinkError('source-disconnected', 'The connection ended before the SUBSCRIBE was sent.');
   }

@@ -9,6 +9,8 @@ import { SinkError, asSinkError } from '../errors.ts';
 import type { SpillStore } from '../sink/ports.ts';
 
 const HEADER_BYTES = 32;
+/** Two times of 8 bytes and three numbers of 4. */
+const ROW_BYTES = 28;
 
 /** `directory` is created when missing and its contents are removed by `removeAll`. */
 export function createSpillStore(directory: string): SpillStore {
@@ -78,22 +80,14 @@ function encodeChunk(chunk: RowChunk): readonly Uint8Array[] {
   ];
 }
 
+/** Bytes read at once: a partition is made of many small chunks, and a read costs more than what it brings of one. */
+const WINDOW_BYTES = 1024 * 1024;
+
 async function* readChunks(handle: FileHandle | null): AsyncIterable<RowChunk> {
   if (handle === null) return;
-  let position = 0;
-  const read = async (length: number): Promise<Uint8Array<ArrayBuffer>> => {
-    const buffer = new Uint8Array(length);
-    let filled = 0;
-    while (filled < length) {
-      const { bytesRead } = await handle.read(buffer, filled, length - filled, position);
-      if (bytesRead === 0) throw new SinkError('spill-failed', 'a spill file ended within a chunk');
-      filled += bytesRead;
-      position += bytesRead;
-    }
-    return buffer;
-  };
   const { size } = await handle.stat();
-  while (position < size) {
+  const read = windowedReads(handle, size);
+  for (let left = size; left > 0;) {
     const header = new DataView((await read(HEADER_BYTES)).buffer);
     const rowCount = header.getUint32(0, true);
     const byteCount = header.getUint32(4, true);
@@ -108,5 +102,38 @@ async function* readChunks(handle: FileHandle | null): AsyncIterable<RowChunk> {
       keyHashes: new Uint32Array((await read(rowCount * 4)).buffer),
       bytes: await read(byteCount),
     };
+    left -= HEADER_BYTES + rowCount * ROW_BYTES + byteCount;
   }
+}
+
+/** Reads a file of `size` bytes from its beginning on: each call gives the next bytes, in a buffer of their own. */
+function windowedReads(handle: FileHandle, size: number): (length: number) => Promise<Uint8Array<ArrayBuffer>> {
+  const window = new Uint8Array(Math.min(size, WINDOW_BYTES));
+  let from = 0;
+  let to = 0;
+  let position = 0;
+  const readInto = async (target: Uint8Array, offset: number, length: number): Promise<number> => {
+    const { bytesRead } = await handle.read(target, offset, length, position);
+    if (bytesRead === 0) throw new SinkError('spill-failed', 'a spill file ended within a chunk');
+    position += bytesRead;
+    return bytesRead;
+  };
+  return async (length) => {
+    const bytes = new Uint8Array(length);
+    let filled = Math.min(length, to - from);
+    bytes.set(window.subarray(from, from + filled));
+    from += filled;
+    while (filled < length) {
+      const missing = length - filled;
+      if (missing >= window.length) {
+        filled += await readInto(bytes, filled, missing);
+        continue;
+      }
+      to = await readInto(window, 0, window.length);
+      from = Math.min(missing, to);
+      bytes.set(window.subarray(0, from), filled);
+      filled += from;
+    }
+    return bytes;
+  };
 }

@@ -1,13 +1,27 @@
 /**
  * The encoded pages of the row group being filled, of all columns, in the order in which they came. One buffer for
  * the whole file: it grows in place (a resizable buffer reserves addresses, not memory) and is reused by the next row
- * group, so the memory of a file is that of one row group of compressed bytes.
+ * group and the next file, so the memory of a file is that of one row group of compressed bytes.
  */
 import { invariant } from '../errors.ts';
 
 /** Addresses reserved; what a row group holds is far less, save for single values of hundreds of megabytes. */
 const STORE_BYTES_MAX = 4 * 1024 ** 3;
 const GROWTH_BYTES = 1024 * 1024;
+
+/** Stores of files that are finished, with the memory they have grown to: the next file starts with it. */
+const spare: PageStore[] = [];
+const SPARE_MAX = 2;
+
+export function takePageStore(): PageStore {
+  return spare.pop() ?? new PageStore();
+}
+
+/** The store must not be used by whoever gives it back. */
+export function giveBackPageStore(store: PageStore): void {
+  store.clear();
+  if (spare.length < SPARE_MAX) spare.push(store);
+}
 
 export class PageStore {
   length = 0;

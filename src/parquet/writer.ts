@@ -17,7 +17,7 @@ import {
 } from './footer.ts';
 import { shred } from './levels.ts';
 import { writeColumnIndex, writeOffsetIndex } from './page-index.ts';
-import { PageStore } from './page-store.ts';
+import { giveBackPageStore, type PageStore, takePageStore } from './page-store.ts';
 import { parquetColumns, parquetTree } from './schema.ts';
 import { presentValues } from './values.ts';
 
@@ -60,11 +60,12 @@ export function openParquetFile(
   const rowGroupBytes = options.rowGroupBytes ?? ROW_GROUP_BYTES;
   const rowGroupRows = options.rowGroupRows ?? ROW_GROUP_ROWS;
   const tree = parquetTree(options.schema);
-  const store = new PageStore();
+  const store = takePageStore();
   const columns = columnWriters(options, store);
   const rowGroups: RowGroup[] = [];
   let fileBytes = 0;
   let rows = 0;
+  let isFinished = false;
 
   function put(bytes: Uint8Array): void {
     fileBytes += bytes.length;
@@ -85,6 +86,7 @@ export function openParquetFile(
   put(MAGIC);
   return {
     writeBatch(batch) {
+      invariant(!isFinished, 'a finished file takes no batch: its page store is another file\'s');
       let leaf = 0;
       shred(tree, batch, (slots, data) => {
         const column = columns[leaf++];
@@ -96,6 +98,8 @@ export function openParquetFile(
     },
     encodedBytes: () => fileBytes + store.length,
     finish() {
+      invariant(!isFinished, 'a file is finished once');
+      isFinished = true;
       endRowGroup();
       const tail = new ByteWriter();
       const indexed = indexRowGroups(tail, rowGroups, fileBytes);
@@ -104,6 +108,7 @@ export function openParquetFile(
       tail.uint32(tail.length - start);
       tail.append(MAGIC);
       put(tail.view());
+      giveBackPageStore(store);
       return { footer: summary(rowGroups), fileBytes };
     },
   };

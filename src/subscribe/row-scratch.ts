@@ -2,11 +2,12 @@
  * Where rows gather until they make a chunk. In: stretches of received bytes, and times, diffs and hashes written by
  * the row reader. Out: RowChunks.
  *
- * Invariant: the scratch buffers never leave. A chunk is an exactly sized copy of them, so nothing handed out is
- * ever written again, and the memory budget counts what is really held. The copy costs about 1 % of the parse.
+ * Invariant: nothing handed out is ever written again, and the memory budget counts what is really held. A scratch that
+ * is well filled goes out itself and another takes its place; of one with a few rows a copy of just those goes out.
  *
  * Times and diffs are written as two 32-bit halves: a bigint for each row would cost more than the row's parse.
  */
+import type { ChunkMemory } from '../batch/chunk-memory.ts';
 import type { RowChunk } from '../batch/row-chunk.ts';
 import { invariant } from '../errors.ts';
 
@@ -14,19 +15,26 @@ export interface ChunkLimits {
   /** A chunk is handed out before it would exceed this; a longer row makes a chunk of its own. */
   readonly bytes: number;
   readonly rows: number;
+  /** Where the memory of chunks comes from; without it, it is new. */
+  readonly memory?: ChunkMemory;
 }
 
-export interface RowScratch {
-  readonly limits: ChunkLimits;
+/** One buffer, as the arrays of a chunk. */
+interface Arrays {
+  /** Another buffer where a row needed more. */
   bytes: Uint8Array;
-  readonly starts: Uint32Array;
-  readonly ends: Uint32Array;
-  readonly keyHashes: Uint32Array;
-  readonly times: BigUint64Array;
+  starts: Uint32Array;
+  ends: Uint32Array;
+  keyHashes: Uint32Array;
+  times: BigUint64Array;
   /** The same memory as `times`: low half at 2i, high half at 2i + 1. */
-  readonly timeHalves: Uint32Array;
-  readonly diffs: BigInt64Array;
-  readonly diffHalves: Uint32Array;
+  timeHalves: Uint32Array;
+  diffs: BigInt64Array;
+  diffHalves: Uint32Array;
+}
+
+export interface RowScratch extends Arrays {
+  readonly limits: ChunkLimits;
   rowCount: number;
   /** Bytes copied so far. */
   used: number;
@@ -43,24 +51,24 @@ const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 export function createRowScratch(limits: ChunkLimits): RowScratch {
   invariant(LITTLE_ENDIAN, 'halves of 64-bit numbers are written for a little-endian machine');
-  const times = new BigUint64Array(limits.rows);
-  const diffs = new BigInt64Array(limits.rows);
+  return { limits, ...newArrays(limits), rowCount: 0, used: 0, source: null, sourceStart: 0, sourceEnd: 0, shift: 0 };
+}
+
+const BYTES_PER_ROW = 2 * 8 + 3 * 4;
+
+/** 64-bit arrays first, since they begin at multiples of 8. */
+function newArrays({ bytes, rows, memory }: ChunkLimits): Arrays {
+  const length = rows * BYTES_PER_ROW + bytes;
+  const buffer = memory?.take(length) ?? new ArrayBuffer(length);
   return {
-    limits,
-    bytes: new Uint8Array(limits.bytes),
-    starts: new Uint32Array(limits.rows),
-    ends: new Uint32Array(limits.rows),
-    keyHashes: new Uint32Array(limits.rows),
-    times,
-    timeHalves: new Uint32Array(times.buffer),
-    diffs,
-    diffHalves: new Uint32Array(diffs.buffer),
-    rowCount: 0,
-    used: 0,
-    source: null,
-    sourceStart: 0,
-    sourceEnd: 0,
-    shift: 0,
+    times: new BigUint64Array(buffer, 0, rows),
+    timeHalves: new Uint32Array(buffer, 0, rows * 2),
+    diffs: new BigInt64Array(buffer, rows * 8, rows),
+    diffHalves: new Uint32Array(buffer, rows * 8, rows * 2),
+    starts: new Uint32Array(buffer, rows * 16, rows),
+    ends: new Uint32Array(buffer, rows * 20, rows),
+    keyHashes: new Uint32Array(buffer, rows * 24, rows),
+    bytes: new Uint8Array(buffer, rows * BYTES_PER_ROW, bytes),
   };
 }
 
@@ -114,29 +122,37 @@ export function writeHalves(halves: Uint32Array, row: number, value: number): vo
 /** The gathered rows as a chunk of their own memory, leaving the scratch empty; null when there are none. */
 export function takeChunk(scratch: RowScratch): RowChunk | null {
   settle(scratch);
-  const { rowCount, used } = scratch;
+  const { rowCount, used, limits } = scratch;
   if (rowCount === 0) return null;
-  const times = scratch.times.slice(0, rowCount);
-  const chunk: RowChunk = {
-    bytes: scratch.bytes.slice(0, used),
-    starts: scratch.starts.slice(0, rowCount),
-    ends: scratch.ends.slice(0, rowCount),
-    times,
-    diffs: scratch.diffs.slice(0, rowCount),
-    keyHashes: scratch.keyHashes.slice(0, rowCount),
-    rowCount,
-    ...timeBounds(times),
-  };
+  const isWellFilled = used * 2 >= limits.bytes || rowCount * 2 >= limits.rows;
+  const goesItself = isWellFilled && scratch.bytes.buffer === scratch.times.buffer;
+  const chunk = goesItself ? viewOf(scratch) : copyOf(scratch);
+  if (goesItself) Object.assign(scratch, newArrays(limits));
+  // One huge row must not make the scratch huge for ever.
+  else if (scratch.bytes.length > limits.bytes * 4) scratch.bytes = new Uint8Array(limits.bytes);
   scratch.rowCount = 0;
   scratch.used = 0;
-  // One huge row must not make the scratch huge for ever.
-  if (scratch.bytes.length > scratch.limits.bytes * 4) scratch.bytes = new Uint8Array(scratch.limits.bytes);
   return chunk;
 }
 
+function viewOf({ rowCount, used, bytes, starts, ends, times, diffs, keyHashes }: RowScratch): RowChunk {
+  const rows = <T extends Uint32Array | BigUint64Array | BigInt64Array>(array: T): T => array.subarray(0, rowCount) as T;
+  return {
+    bytes: bytes.subarray(0, used), starts: rows(starts), ends: rows(ends), times: rows(times), diffs: rows(diffs),
+    keyHashes: rows(keyHashes), rowCount, ...timeBounds(times, rowCount),
+  };
+}
+
+function copyOf({ rowCount, used, bytes, starts, ends, times, diffs, keyHashes }: RowScratch): RowChunk {
+  return {
+    bytes: bytes.slice(0, used), starts: starts.slice(0, rowCount), ends: ends.slice(0, rowCount), times: times.slice(0, rowCount),
+    diffs: diffs.slice(0, rowCount), keyHashes: keyHashes.slice(0, rowCount), rowCount, ...timeBounds(times, rowCount),
+  };
+}
+
 /** Least and greatest of some times, compared by halves: reading a 64-bit element would make a bigint of each. */
-function timeBounds(times: BigUint64Array): { readonly minTime: bigint; readonly maxTime: bigint } {
-  const halves = new Uint32Array(times.buffer);
+function timeBounds(times: BigUint64Array, rowCount: number): { readonly minTime: bigint; readonly maxTime: bigint } {
+  const halves = new Uint32Array(times.buffer, times.byteOffset, rowCount * 2);
   let least = 0;
   let greatest = 0;
   for (let i = 0; i < halves.length; i += 2) {

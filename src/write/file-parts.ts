@@ -18,25 +18,45 @@ export interface FileParts {
   length(): number;
 }
 
-/** `allocate` gives empty buffers of one size, which is that of the parts. */
-export function collectParts(allocate: () => Uint8Array): FileParts {
+/** A small file never sees a buffer of the size of a part: one of those costs more than a commit of few rows. */
+const FIRST_BYTES = 64 * 1024;
+
+export interface PartBuffers {
+  /** An empty buffer of the size of a part. */
+  allocatePart(): Uint8Array<ArrayBuffer>;
+  /** Takes one back. */
+  reusePart(part: Uint8Array<ArrayBuffer>): void;
+}
+
+export function collectParts({ allocatePart, reusePart }: PartBuffers): FileParts {
   const full: Uint8Array[] = [];
-  let current: Uint8Array | null = null;
+  let current: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  let isPart = false;
   let used = 0;
   let length = 0;
+
+  /** Room for at least one more byte; for all of them as long as they stay below a part. */
+  function makeRoom(more: number): void {
+    if (isPart) {
+      full.push(current);
+      current = allocatePart();
+      used = 0;
+      return;
+    }
+    const wanted = Math.max(FIRST_BYTES, current.length * 4, used + more);
+    const grown = wanted > UPLOAD_PART_BYTES / 4 ? allocatePart() : new Uint8Array(wanted);
+    isPart = wanted > UPLOAD_PART_BYTES / 4;
+    grown.set(current.subarray(0, used));
+    current = grown;
+  }
+
   return {
     append(bytes) {
       length += bytes.length;
       for (let at = 0; at < bytes.length;) {
-        if (current !== null && used === current.length) {
-          full.push(current);
-          current = null;
-        }
-        if (current === null) {
-          current = allocate();
-          used = 0;
-        }
-        const taken = Math.min(bytes.length - at, current.length - used);
+        const more = bytes.length - at;
+        if (used === current.length || (!isPart && used + more > current.length)) makeRoom(more);
+        const taken = Math.min(more, current.length - used);
         current.set(bytes.subarray(at, at + taken), used);
         used += taken;
         at += taken;
@@ -45,8 +65,11 @@ export function collectParts(allocate: () => Uint8Array): FileParts {
     takeFull: () => full.splice(0),
     takeRest() {
       invariant(full.length === 0, 'full parts are taken before the rest');
-      const rest = current?.slice(0, used) ?? new Uint8Array();
-      current = null;
+      const rest = current.slice(0, used);
+      if (isPart) reusePart(current);
+      current = new Uint8Array(0);
+      isPart = false;
+      used = 0;
       return rest;
     },
     length: () => length,

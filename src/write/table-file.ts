@@ -11,7 +11,7 @@ import { arrowSchema } from './arrow-types.ts';
 import { BytesColumn } from './columns/bytes.ts';
 import { type LeafColumn, type Slot, ValueFault } from './columns/column.ts';
 import { rowError } from './copy-row.ts';
-import { type FileParts, collectParts } from './file-parts.ts';
+import { type FileParts, type PartBuffers, collectParts } from './file-parts.ts';
 import { collectMetrics } from './metrics.ts';
 import { BATCH_ROWS, type ParquetWriter, openParquet } from './parquet.ts';
 import type { WritePlan } from './plan.ts';
@@ -31,9 +31,7 @@ export interface WrittenFile {
 }
 
 /** Where a span's files go. Encoding waits for both. */
-export interface FileOutput {
-  /** An empty buffer of the size of a part. */
-  allocatePart(): Uint8Array;
+export interface FileOutput extends PartBuffers {
   takePart(part: WrittenPart): Promise<void>;
   takeFile(file: WrittenFile): Promise<void>;
 }
@@ -145,7 +143,7 @@ export function openTableFile(spec: FileSpec): TableFile {
 }
 
 function openFile(spec: FileSpec, schema: Schema): OpenFile {
-  const parts = collectParts(() => spec.output.allocatePart());
+  const parts = collectParts(spec.output);
   const { codec, codecLevel } = spec.plan;
   const options = { schema, codec, level: codecLevel, dictionaryColumns: () => dictionaryColumns(spec) };
   const writer = openParquet(options, parts.append);

@@ -3,16 +3,18 @@ import type { EncodedFile, EncodedPart } from '../../src/sink/ports.ts';
 import { UPLOAD_PART_BYTES } from '../../src/write/file-parts.ts';
 
 export interface WholeFiles {
-  allocatePart(): Uint8Array;
+  allocatePart(): Uint8Array<ArrayBuffer>;
+  reusePart(): void;
   takePart(part: EncodedPart): Promise<void>;
   takeFile(file: EncodedFile): Promise<void>;
 }
 
 /** `onFile` is given each file with all of its bytes; the encoder waits for it. */
-export function wholeFiles(onFile: (file: EncodedFile) => Promise<void> | void, partBytes = UPLOAD_PART_BYTES): WholeFiles {
+export function wholeFiles(onFile: (file: EncodedFile) => Promise<void> | void): WholeFiles {
   const parts = new Map<number, Uint8Array[]>();
   return {
-    allocatePart: () => new Uint8Array(partBytes),
+    allocatePart: () => new Uint8Array(UPLOAD_PART_BYTES),
+    reusePart: () => undefined,
     async takePart({ fileId, bytes }) {
       parts.set(fileId, [...(parts.get(fileId) ?? []), bytes.slice()]);
     },

@@ -1,0 +1,66 @@
+/** Memory that goes round: what may be written again, and when. */
+import { expect, test } from 'vitest';
+import { createChunkMemory } from '../../../src/batch/chunk-memory.ts';
+import type { RowChunk } from '../../../src/batch/row-chunk.ts';
+import { createRowReader } from '../../../src/subscribe/row-reader.ts';
+
+const textOf = ({ bytes, starts, ends }: RowChunk, row: number): string => Buffer.from(bytes.subarray(starts[row], ends[row])).toString();
+
+function readerWith(memory = createChunkMemory(1 << 20)) {
+  const chunks: RowChunk[] = [];
+  const reader = createRowReader({ columnCount: 1, keyColumns: [0] }, { rows: (chunk) => chunks.push(chunk), progress() {} }, { bytes: 64, rows: 4, memory });
+  const feed = (text: string): void => {
+    reader.take(Buffer.from(text), 0, text.length);
+    reader.release();
+  };
+  return { chunks, feed, memory, reader };
+}
+
+test('GIVEN memory of a size WHEN it was given back THEN that size is handed out again, and no other', () => {
+  const memory = createChunkMemory(1000);
+  const first = memory.take(100);
+  expect(memory.isLent(first)).toBe(true);
+  const moved = structuredClone(first, { transfer: [first] });
+  expect(memory.isLent(moved)).toBe(false);
+  memory.giveBack(moved);
+  expect(memory.take(200)).not.toBe(moved);
+  expect(memory.take(100)).toBe(moved);
+  expect(memory.isLent(moved)).toBe(true);
+  expect(memory.take(100)).not.toBe(moved);
+});
+
+test('GIVEN more memory than may lie unused WHEN it comes back THEN it is let go', () => {
+  const memory = createChunkMemory(250);
+  const buffers = [new ArrayBuffer(100), new ArrayBuffer(100), new ArrayBuffer(100)];
+  for (const buffer of buffers) memory.giveBack(buffer);
+  const taken = [memory.take(100), memory.take(100), memory.take(100)];
+  expect(taken.filter((buffer) => buffers.includes(buffer))).toHaveLength(2);
+});
+
+test('GIVEN chunks that fill their memory WHEN later rows come THEN no chunk handed out changes', () => {
+  const { chunks, feed } = readerWith();
+  for (let row = 0; row < 40; row++) feed(`1\tf\t1\trow ${row}\n`);
+  feed('2\tt\t\\N\t\\N\n');
+  const texts = chunks.flatMap((chunk) => Array.from({ length: chunk.rowCount }, (_, row) => textOf(chunk, row)));
+  expect(texts).toEqual(Array.from({ length: 40 }, (_, row) => `row ${row}`));
+  expect(new Set(chunks.map((chunk) => chunk.bytes.buffer)).size).toBe(chunks.length);
+});
+
+test('GIVEN a chunk whose memory came back WHEN it is filled again THEN whoever kept the old chunk sees nothing of it', () => {
+  const { chunks, feed, memory } = readerWith();
+  for (let row = 0; row < 4; row++) feed(`1\tf\t1\tfirst ${row}\n`);
+  feed('2\tt\t\\N\t\\N\n');
+  const [first] = chunks;
+  if (first === undefined || !memory.isLent(first.bytes.buffer)) throw new Error('a full chunk has lent memory');
+  memory.giveBack(structuredClone(first.bytes.buffer, { transfer: [first.bytes.buffer] }));
+  for (let row = 0; row < 40; row++) feed(`3\tf\t1\tlater ${row}\n`);
+  expect(first.bytes.length).toBe(0);
+});
+
+test('GIVEN a chunk with few rows WHEN it is handed out THEN it has memory of their size', () => {
+  const { chunks, feed, memory } = readerWith();
+  feed('1\tf\t1\ta\n');
+  feed('2\tt\t\\N\t\\N\n');
+  expect(chunks[0]?.bytes.buffer.byteLength).toBe('1\tf\t1\ta\n'.length);
+  expect(memory.isLent(chunks[0]!.bytes.buffer)).toBe(false);
+});

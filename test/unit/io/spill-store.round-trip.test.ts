@@ -1,0 +1,64 @@
+/** What goes to disk comes back: the same chunks in the same order, whatever their sizes beside the window that is read. */
+import { mkdtempSync, rmSync, truncateSync, readdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { type RowChunk, contiguousStarts } from '../../../src/batch/row-chunk.ts';
+import { createSpillStore } from '../../../src/io/spill-store.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'mz-sink-spill-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+function chunkOf(rows: number, rowBytes: number, seed: number): RowChunk {
+  const ends = Uint32Array.from({ length: rows }, (_, row) => (row + 1) * rowBytes);
+  return {
+    rowCount: rows, bytes: Uint8Array.from({ length: rows * rowBytes }, (_, at) => (at * 31 + seed) & 0xff), starts: contiguousStarts(ends), ends,
+    times: BigUint64Array.from({ length: rows }, (_, row) => BigInt(seed * 1000 + row)), diffs: BigInt64Array.from({ length: rows }, (_, row) => BigInt(row - 5)),
+    keyHashes: Uint32Array.from({ length: rows }, (_, row) => row ^ seed), minTime: BigInt(seed), maxTime: BigInt(seed * 1000 + rows),
+  };
+}
+
+async function readAll(chunks: AsyncIterable<RowChunk>): Promise<RowChunk[]> {
+  const all: RowChunk[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  return all;
+}
+
+test.each([
+  ['many small ones', Array.from({ length: 3_000 }, (_, seed) => chunkOf(1 + seed % 200, seed % 60, seed))],
+  ['one larger than the window', [chunkOf(3, 1_000_000, 1)]],
+  ['large ones between small ones', [chunkOf(2, 5, 1), chunkOf(2, 700_000, 2), chunkOf(1, 0, 3), chunkOf(40_000, 40, 4), chunkOf(7, 9, 5)]],
+])('GIVEN a partition of %s WHEN it is read THEN it holds what was written, in order, in buffers of its own', async (name, chunks) => {
+  const store = createSpillStore(join(root, name.replaceAll(' ', '-')));
+  for (const chunk of chunks) await store.append('p', chunk);
+  const read = await readAll(store.read('p'));
+  expect(read.length).toBe(chunks.length);
+  for (const [index, chunk] of chunks.entries()) expect(read[index]).toEqual(chunk);
+  expect(read.every((chunk) => chunk.bytes.buffer.byteLength === chunk.bytes.byteLength)).toBe(true);
+  await store.removeAll();
+});
+
+test('GIVEN chunks that are views of a larger buffer WHEN they are spilled THEN only their rows are written', async () => {
+  const store = createSpillStore(join(root, 'views'));
+  const whole = chunkOf(100, 10, 1);
+  const view: RowChunk = { ...whole, bytes: whole.bytes.subarray(0, 30), starts: whole.starts.subarray(0, 3), ends: whole.ends.subarray(0, 3), times: whole.times.subarray(0, 3), diffs: whole.diffs.subarray(0, 3), keyHashes: whole.keyHashes.subarray(0, 3), rowCount: 3 };
+  await store.append('p', view);
+  expect(statSync(join(root, 'views', 'p.spill')).size).toBe(32 + 3 * 28 + 30);
+  expect((await readAll(store.read('p')))[0]?.bytes).toEqual(whole.bytes.slice(0, 30));
+  await store.removeAll();
+});
+
+test('GIVEN a spill file that lost its end WHEN it is read THEN that is named and no half chunk comes out', async () => {
+  const store = createSpillStore(join(root, 'cut'));
+  await store.append('p', chunkOf(10, 10, 1));
+  await store.append('p', chunkOf(10, 10, 2));
+  const [file] = readdirSync(join(root, 'cut'));
+  truncateSync(join(root, 'cut', file ?? ''), 32 + 10 * 38 + 50);
+  const read: RowChunk[] = [];
+  const reading = (async () => {
+    for await (const chunk of store.read('p')) read.push(chunk);
+  })();
+  await expect(reading).rejects.toMatchObject({ code: 'spill-failed' });
+  expect(read).toHaveLength(1);
+  await store.removeAll();
+});
