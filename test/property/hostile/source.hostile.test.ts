@@ -154,7 +154,9 @@ test('GIVEN definitions, damaged, WHEN they are parsed THEN there are definition
     const outcome = attempt(() => parseDefinitions(text, { env: () => undefined, readFile: () => { throw new Error('no file'); } }), text, []);
     const value = outcome.kind === 'read' ? outcome.value : null;
     kinds.add(value?.kind ?? 'refused');
-    if (value !== null && 'problems' in value && text.includes(`'id:${MARKER}'`)) expect(JSON.stringify(value.problems), text).not.toContain(MARKER);
+    // Where damage copied it out of its quotes it is an ordinary name, which problems may show.
+    const isSecret = text.includes(`'id:${MARKER}'`) && text.indexOf(MARKER) === text.lastIndexOf(MARKER);
+    if (value !== null && 'problems' in value && isSecret) expect(JSON.stringify(value.problems), text).not.toContain(MARKER);
   }
   expect(kinds).toEqual(new Set(['definitions', 'problems']));
 });
