@@ -45,7 +45,7 @@ export interface DaemonOptions {
 
 type Expected = 'nothing' | 'signal' | 'fenced';
 
-const STOP_MS = 40_000;
+const STOP_MS = 30_000;
 const KEPT_LINES = 25;
 
 export function startDaemon(options: DaemonOptions): Daemon {

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GetObjectCommand, HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { mainAncestry, parseTableMetadata, type TableMetadata, type TableSnapshot } from '../../src/embedded/check/table-metadata.ts';
 import { type RunningProcess, awaitReady, installService, startProcess } from '../services/service-process.ts';
 import { servicesFolder } from '../services/shared-folder.ts';
@@ -61,8 +61,10 @@ export async function openLakehouse(options: LakehouseOptions): Promise<Lakehous
   const data = mkdtempSync(join(tmpdir(), 'mz-sink-crash-lake-'));
   const keys = { accessKeyId: ACCESS_KEY, secretAccessKey: SECRET_KEY };
   const s3 = new S3Client({ endpoint: s3Endpoint, region: 'us-east-1', forcePathStyle: true, maxAttempts: 1, credentials: keys });
+  // After a kill it answers long before it takes writes again, and a write of that time hangs for half a minute.
   const isReady = async (): Promise<boolean> => {
-    await s3.send(new HeadBucketCommand({ Bucket: WAREHOUSE }));
+    const probe = new PutObjectCommand({ Bucket: WAREHOUSE, Key: 'probe/probe/data/probe.parquet', Body: 'probe' });
+    await s3.send(probe, { abortSignal: AbortSignal.timeout(3_000) });
     return (await mintToken(catalogUri)) !== '';
   };
   let running: RunningProcess | null = null;
