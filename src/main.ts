@@ -13,6 +13,7 @@ import { parseDefinitions } from './definition/parse-definitions.ts';
 import { createLog } from './observe/log.ts';
 
 const EXIT_USAGE = 2;
+const LINGER_MS = 2_000;
 
 async function main(): Promise<number> {
   const parsed = parseCommand(process.argv.slice(2), process.env, tmpdir());
@@ -78,6 +79,8 @@ async function run(options: CommandOptions, definitions: Definitions): Promise<n
   process.on('SIGINT', onSignal);
   const ends = await running.done;
   await world.close();
+  // Sockets to a server that says nothing would keep the process for minutes.
+  setTimeout(() => process.exit(), LINGER_MS).unref();
   return exitCodeOf(ends);
 }
 

@@ -12,6 +12,8 @@ import { isOver, start, step } from './machine.ts';
 import type { Catalog, Clock, Encoder, Entropy, LoadedTable, Log, ObjectStore, Source, SpillStore } from './ports.ts';
 import type { SinkState } from './state.ts';
 
+const CLEANUP_PATIENCE_MS = 6_000;
+
 export interface SinkPorts {
   readonly source: Source;
   readonly catalog: Catalog;
@@ -271,7 +273,13 @@ class Driver {
     this.#ports.log.write(level, effect.reason, effect.error === null ? {} : {
       code: effect.error.code, message: effect.error.message, remedy: effect.error.remedy,
     });
-    void Promise.allSettled(this.#cleanups).then(() => this.#ended.resolve({ reason: effect.reason, error: effect.error }));
+    // A request to a server that says nothing ends only with its own time-outs, and nobody waits for its answer any more.
+    const patience = Promise.withResolvers<void>();
+    const cancel = this.#ports.clock.after(CLEANUP_PATIENCE_MS, patience.resolve);
+    void Promise.race([Promise.allSettled(this.#cleanups), patience.promise]).then(() => {
+      cancel();
+      this.#ended.resolve({ reason: effect.reason, error: effect.error });
+    });
   }
 }
 

@@ -288,6 +288,21 @@ describe('GIVEN a stop', () => {
     expect(rows.slice(0, 2)).toEqual(['1\ta', '2\tb']);
   });
 
+  test('WHEN storage says nothing to an upload THEN the end waits some seconds for it and no longer', async () => {
+    const { world, sink } = await started();
+    world.store.put = () => new Promise(() => undefined);
+    world.source.rows(insert('3\tc', 1_500n));
+    world.source.progress(3_000n);
+    await settled();
+    sink.stop();
+    let isOver = false;
+    void sink.done.then(() => { isOver = true; });
+    await world.clock.advance(4_000);
+    expect(isOver).toBe(false);
+    await world.clock.advance(4_000);
+    expect(isOver).toBe(true);
+  });
+
   test('WHEN nothing is on its way THEN it ends at once and a restart resumes', async () => {
     const { world, sink } = await started();
     world.source.rows(insert('3\tc', 1_500n));
