@@ -94,6 +94,13 @@ async function sendPart(id: number, session: Session, written: WrittenPart): Pro
   post({ kind: 'part', session: id, written }, [ownBuffer(written.bytes)]);
 }
 
+/** What was not lent would wait for the collector, which large buffers make run again and again. */
+function free({ bytes, starts, ends, times, diffs, keyHashes }: RowChunk): void {
+  for (const { buffer } of [bytes, starts, ends, times, diffs, keyHashes]) {
+    if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
+  }
+}
+
 function keepPart(buffer: ArrayBuffer): void {
   if (spareParts.length < OPEN_PARTS) spareParts.push(buffer);
 }
@@ -151,6 +158,7 @@ function receive(message: ToWorker): void {
       enqueue(id, async (current) => {
         await current.writer.write(message.chunks, message.consolidate);
         post({ kind: 'group-done', session: id, lent: message.lent }, message.lent);
+        for (const chunk of message.chunks) free(chunk);
       });
       return;
     case 'finish':

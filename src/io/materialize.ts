@@ -113,6 +113,15 @@ export function createMaterializeSource(config: MaterializeSourceConfig): Source
   return { discover, subscribe, close };
 }
 
+/**
+ * Frees the memory of a read at once. Left to the collector, a gigabyte of reads costs fifty collections of everything, which is
+ * half of what receiving it takes. Every read has a buffer of its own; the stream has copied what it needs of it.
+ */
+function letGo(chunk: Buffer): void {
+  const { buffer } = chunk;
+  if (buffer instanceof ArrayBuffer && chunk.byteLength === buffer.byteLength) buffer.transfer(0);
+}
+
 /** Destroys the client's socket and resolves when it is gone. */
 function destroyed(client: Client): Promise<void> {
   const socket = socketOf(client);
@@ -146,6 +155,7 @@ function startSubscription(
   socket.removeAllListeners('data');
   socket.on('data', (chunk: Buffer) => {
     stream.push(chunk);
+    letGo(chunk);
     if (stream.isOver()) socket.destroy();
   });
   socket.on('end', () => stream.disconnected('the server closed it'));
