@@ -157,7 +157,8 @@ function startWriter(episode: Writable): { stop(): void; time(): bigint } {
     const pace = episode.pace();
     timer = setTimeout(() => {
       if (episode.pace() !== null && episode.arena.standIn() !== null) {
-        time += BigInt(random.between(50, 1_500));
+        // Now and then at the very time that the last change has made the frontier.
+        time += random.chance(0.3) ? 1n : BigInt(random.between(50, 1_500));
         episode.tick(time);
         // Idle stretches, in which progress goes on and nothing changes.
         if (random.chance(0.05)) time += BigInt(random.between(1_000, 20_000));
