@@ -4,6 +4,7 @@ import type { ColumnChunk } from './column-writer.ts';
 import { CODEC, type Codec } from './compression.ts';
 import { ENCODING, PAGE_TYPE } from './page.ts';
 import { PHYSICAL, type ParquetNode, type Repetition, fixedLength, physicalType } from './schema.ts';
+import type { Bounds } from './statistics.ts';
 import { type StructWriter, writeStruct } from './thrift-compact.ts';
 
 /** What the sink needs to know of a finished file. */
@@ -13,6 +14,8 @@ export interface ParquetFooter {
   readonly splitOffsets: readonly bigint[];
   /** Compressed bytes per leaf, by field id. */
   readonly columnSizes: ReadonlyMap<number, bigint>;
+  /** Of the leaves that have bounds in every row group in which they have values, in Parquet's PLAIN form, by field id. */
+  readonly bounds: ReadonlyMap<number, Bounds>;
 }
 
 export interface PlacedChunk extends ColumnChunk {

@@ -52,12 +52,32 @@ export function boundsOf(
 }
 
 /** Null is nothing so far. */
-export function mergeBounds(order: Order, left: Bounds | null, right: Bounds | null): Bounds | null {
+export function mergeBounds<B extends Bounds | null>(order: Order, left: B, right: B): Bounds | B {
   if (left === null || right === null) return left ?? right;
   return {
     lower: compareBounds(order, left.lower, right.lower) <= 0 ? left.lower : right.lower,
     upper: compareBounds(order, left.upper, right.upper) >= 0 ? left.upper : right.upper,
   };
+}
+
+/** What is known of a leaf in one row group. */
+export interface ChunkBounds {
+  readonly fieldId: number;
+  readonly type: PrimitiveType;
+  readonly bounds: Bounds | null;
+  readonly hasValues: boolean;
+}
+
+/** Bounds of the leaves in a whole file: none where a row group has values but no bounds. */
+export function fileBounds(chunks: readonly ChunkBounds[]): ReadonlyMap<number, Bounds> {
+  const merged = new Map<number, Bounds | null>();
+  for (const { fieldId, type, bounds, hasValues } of chunks) {
+    if (!hasValues) continue;
+    const known = merged.get(fieldId);
+    if (bounds === null || known === null) merged.set(fieldId, null);
+    else merged.set(fieldId, known === undefined ? bounds : mergeBounds(orderOf(type), known, bounds));
+  }
+  return new Map([...merged].flatMap(([fieldId, bounds]) => (bounds === null ? [] : [[fieldId, bounds] as const])));
 }
 
 /** Compares two encoded values: below, at or above 0. */

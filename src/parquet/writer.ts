@@ -18,6 +18,7 @@ import {
 import { shred } from './levels.ts';
 import { writeColumnIndex, writeOffsetIndex } from './page-index.ts';
 import { giveBackPageStore, type PageStore, takePageStore } from './page-store.ts';
+import { fileBounds } from './statistics.ts';
 import { parquetColumns, parquetTree } from './schema.ts';
 import { presentValues } from './values.ts';
 
@@ -154,5 +155,8 @@ function summary(rowGroups: readonly RowGroup[]): ParquetFooter {
     rowCount: rowGroups.reduce((sum, group) => sum + group.rowCount, 0),
     splitOffsets: rowGroups.map((group) => BigInt(group.chunks[0]?.fileOffset ?? 0)),
     columnSizes,
+    bounds: fileBounds(rowGroups.flatMap((group) => group.chunks).map(({ column, bounds, pages }) => ({
+      fieldId: column.fieldId, type: column.type, bounds, hasValues: pages.some((page) => page.slotCount > page.nullCount),
+    }))),
   };
 }

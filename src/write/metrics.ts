@@ -1,54 +1,79 @@
 /**
- * Iceberg's column metrics of one file, from the values that were written (spec: "Data File Fields" and
- * "Appendix D: Single-value serialization"), not from the Parquet footer, whose statistics are cut and lossy.
+ * Iceberg's column metrics of one file (spec: "Data File Fields" and "Appendix D: Single-value serialization"): counts as
+ * the columns kept them, bounds as the encoder found them for Parquet's own statistics, so that values are compared once.
  *
  * Invariant: lower <= every value <= upper in the order of the spec, also after truncation; where no such bound
  * can be had, there is none. A bound too tight would make readers skip rows, one too wide only costs a read.
  */
+import { invariant } from '../errors.ts';
 import type { FileMetrics } from '../iceberg/data-file.ts';
 import { encodeSingleValue } from '../iceberg/single-value.ts';
 import { incrementBytes, incrementString } from '../iceberg/truncate.ts';
 import type { PrimitiveType } from '../iceberg/types.ts';
-import type { BoundValue, LeafColumn } from './columns/column.ts';
+import type { ParquetFooter } from '../parquet/footer.ts';
+import { physicalType } from '../parquet/schema.ts';
+import type { LeafColumn } from './columns/column.ts';
 
 /** Code points of a string bound, bytes of a binary one: Iceberg's default `truncate(16)`. */
 const BOUND_LENGTH = 16;
 
-/** Takes the metrics since the last file from all leaves. `columnSizes` come from the footer of the file. */
-export function collectMetrics(
-  leaves: readonly LeafColumn[], columnSizes: ReadonlyMap<number, bigint>,
-): FileMetrics {
+/** Takes the metrics since the last file from all leaves; `footer` is that of the file. */
+export function collectMetrics(leaves: readonly LeafColumn[], footer: ParquetFooter): FileMetrics {
   const valueCounts = new Map<number, bigint>();
   const nullValueCounts = new Map<number, bigint>();
   const nanValueCounts = new Map<number, bigint>();
   const lowerBounds = new Map<number, Uint8Array>();
   const upperBounds = new Map<number, Uint8Array>();
   for (const leaf of leaves) {
+    const { fieldId, type } = leaf;
     const metrics = leaf.takeMetrics();
-    valueCounts.set(leaf.fieldId, BigInt(metrics.values));
-    nullValueCounts.set(leaf.fieldId, BigInt(metrics.nulls));
-    if (metrics.nans !== null) nanValueCounts.set(leaf.fieldId, BigInt(metrics.nans));
-    if (metrics.lower !== null) lowerBounds.set(leaf.fieldId, lowerBound(leaf.type, metrics.lower));
-    const upper = metrics.upper === null ? null : upperBound(leaf.type, metrics.upper);
-    if (upper !== null) upperBounds.set(leaf.fieldId, upper);
+    valueCounts.set(fieldId, BigInt(metrics.values));
+    nullValueCounts.set(fieldId, BigInt(metrics.nulls));
+    if (metrics.nans !== null) nanValueCounts.set(fieldId, BigInt(metrics.nans));
+    const bounds = footer.bounds.get(fieldId);
+    if (bounds === undefined || !leaf.bounded || !hasBounds(type)) continue;
+    lowerBounds.set(fieldId, lowerBound(type, bounds.lower));
+    const upper = upperBound(type, bounds.upper);
+    if (upper !== null) upperBounds.set(fieldId, upper);
   }
-  return { columnSizes, valueCounts, nullValueCounts, nanValueCounts, lowerBounds, upperBounds };
+  return { columnSizes: footer.columnSizes, valueCounts, nullValueCounts, nanValueCounts, lowerBounds, upperBounds };
 }
 
-function lowerBound(type: PrimitiveType, value: BoundValue): Uint8Array {
-  if (!(value instanceof Uint8Array)) return encodeSingleValue(type, value);
-  if (type.kind === 'string') return value.slice(0, codePointsEnd(value));
-  return type.kind === 'binary' ? value.slice(0, BOUND_LENGTH) : value;
+/**
+ * Iceberg's uuid gets no bounds: Java compares them as signed longs and readers then skip equality deletes that
+ * they should apply. Random ids would prune nothing anyway. fixed(16) is compared by unsigned bytes everywhere.
+ */
+function hasBounds(type: PrimitiveType): boolean {
+  return type.kind !== 'uuid';
 }
 
-function upperBound(type: PrimitiveType, value: BoundValue): Uint8Array | null {
-  if (!(value instanceof Uint8Array)) return encodeSingleValue(type, value);
+function lowerBound(type: PrimitiveType, plain: Uint8Array): Uint8Array {
+  if (type.kind === 'string') return plain.slice(0, codePointsEnd(plain));
+  return type.kind === 'binary' ? plain.slice(0, BOUND_LENGTH) : singleValue(type, plain);
+}
+
+function upperBound(type: PrimitiveType, plain: Uint8Array): Uint8Array | null {
   if (type.kind === 'string') {
-    const end = codePointsEnd(value);
-    return end === value.length ? value : incrementString(value.subarray(0, end));
+    const end = codePointsEnd(plain);
+    return end === plain.length ? plain : incrementString(plain.subarray(0, end));
   }
-  if (type.kind !== 'binary' || value.length <= BOUND_LENGTH) return value;
-  return incrementBytes(value.subarray(0, BOUND_LENGTH));
+  if (type.kind !== 'binary') return singleValue(type, plain);
+  return plain.length <= BOUND_LENGTH ? plain : incrementBytes(plain.subarray(0, BOUND_LENGTH));
+}
+
+/** Parquet's PLAIN form is that of the spec's appendix, save for decimals: those are big-endian and as short as can be. */
+function singleValue(type: PrimitiveType, plain: Uint8Array): Uint8Array {
+  if (type.kind !== 'decimal') return plain;
+  const view = new DataView(plain.buffer, plain.byteOffset, plain.byteLength);
+  switch (physicalType(type)) {
+    case 'int32': return encodeSingleValue(type, BigInt(view.getInt32(0, true)));
+    case 'int64': return encodeSingleValue(type, view.getBigInt64(0, true));
+    default: {
+      invariant(plain.length <= 16, 'a decimal has 16 bytes at most');
+      const unsigned = plain.reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
+      return encodeSingleValue(type, BigInt.asIntN(plain.length * 8, unsigned));
+    }
+  }
 }
 
 /** Where the 16th code point of a UTF-8 text ends. */

@@ -7,13 +7,15 @@
  * newer writer doesn't break it (parquet-format: `parquet.thrift`).
  */
 import { invariant } from '../errors.ts';
+import type { PrimitiveType } from '../iceberg/types.ts';
 import type { ParquetFooter } from '../parquet/footer.ts';
+import { type ChunkBounds, fileBounds } from '../parquet/statistics.ts';
 
 type ThriftValue = number | boolean | Uint8Array | readonly ThriftValue[] | ThriftStruct;
 type ThriftStruct = ReadonlyMap<number, ThriftValue>;
 
-/** Throws invariant-broken if the bytes are not a whole Parquet file. */
-export function readFooter(file: Uint8Array): ParquetFooter {
+/** `types`: the leaves by field id. Throws invariant-broken if the bytes are not a whole Parquet file. */
+export function readFooter(file: Uint8Array, types: ReadonlyMap<number, PrimitiveType>): ParquetFooter {
   const tail = new DataView(file.buffer, file.byteOffset, file.byteLength);
   invariant(file.length > 12 && tail.getUint32(file.length - 4, false) === 0x50415231, 'a Parquet file ends with PAR1');
   const length = tail.getUint32(file.length - 8, true);
@@ -21,18 +23,36 @@ export function readFooter(file: Uint8Array): ParquetFooter {
   const metadata = new ThriftReader(file.subarray(file.length - 8 - length, file.length - 8)).struct();
   const leafIds = leafFieldIds(list(metadata, 2));
   const columnSizes = new Map<number, bigint>();
+  const chunks: ChunkBounds[] = [];
   const splitOffsets = list(metadata, 4).map((rowGroup) => {
     const columns = list(asStruct(rowGroup), 1).map((column) => asStruct(asStruct(column).get(3)));
     columns.forEach((column, index) => {
       const id = leafIds[index];
-      if (id !== undefined) columnSizes.set(id, (columnSizes.get(id) ?? 0n) + BigInt(number(column, 7)));
+      if (id === undefined) return;
+      columnSizes.set(id, (columnSizes.get(id) ?? 0n) + BigInt(number(column, 7)));
+      const type = types.get(id);
+      if (type !== undefined) chunks.push({ fieldId: id, type, ...chunkBounds(column) });
     });
     const first = columns[0];
     invariant(first !== undefined, 'a row group has a column');
     const dictionary = first.get(11);
     return BigInt(typeof dictionary === 'number' ? dictionary : number(first, 9));
   });
-  return { rowCount: number(metadata, 3), splitOffsets, columnSizes };
+  return { rowCount: number(metadata, 3), splitOffsets, columnSizes, bounds: fileBounds(chunks) };
+}
+
+/** parquet.thrift: `ColumnMetaData.num_values` counts nulls too; `Statistics`: null_count 3, max_value 5, min_value 6. */
+function chunkBounds(column: ThriftStruct): Pick<ChunkBounds, 'bounds' | 'hasValues'> {
+  const found = column.get(12);
+  if (!(found instanceof Map)) return { bounds: null, hasValues: true };
+  const statistics = asStruct(found);
+  const nulls = statistics.get(3);
+  const upper = statistics.get(5);
+  const lower = statistics.get(6);
+  return {
+    bounds: lower instanceof Uint8Array && upper instanceof Uint8Array ? { lower, upper } : null,
+    hasValues: typeof nulls !== 'number' || number(column, 5) > nulls,
+  };
 }
 
 /** Column chunks stand in the order of the schema's leaves, which are the elements without children. */

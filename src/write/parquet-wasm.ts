@@ -17,6 +17,7 @@ import {
 
 import { asSinkError, invariant } from '../errors.ts';
 import { arrowSchema } from './arrow-types.ts';
+import { parquetColumns, parquetTree } from '../parquet/schema.ts';
 import { readFooter } from './parquet-footer.ts';
 import type { ParquetOptions, ParquetWriter } from './parquet.ts';
 import type { CompressionCodec } from './plan.ts';
@@ -42,6 +43,7 @@ export function wasmHeapBytes(): number {
 export function openWasmParquet(options: ParquetOptions, append: (bytes: Uint8Array) => void): ParquetWriter {
   const schema = arrowSchema(options.schema);
   const feed = openFeed();
+  const leafTypes = new Map(parquetColumns(parquetTree(options.schema)).map(({ fieldId, type }) => [fieldId, type]));
   // What comes after the last batch: the footer is in it.
   const tail: Uint8Array[] = [];
   let rows = 0;
@@ -65,7 +67,7 @@ export function openWasmParquet(options: ParquetOptions, append: (bytes: Uint8Ar
       closing = true;
       feed.close();
       await drained;
-      const footer = readFooter(Buffer.concat(tail));
+      const footer = readFooter(Buffer.concat(tail), leafTypes);
       invariant(footer.rowCount === rows, `a Parquet file of ${rows} rows came out with ${footer.rowCount}`);
       return footer;
     },

@@ -108,7 +108,7 @@ export function openTableFile(spec: FileSpec): TableFile {
       content: spec.content,
       recordCount: BigInt(fileRows),
       fileSizeBytes: BigInt(closing.parts.length()),
-      metrics: collectMetrics(leaves, footer.columnSizes),
+      metrics: collectMetrics(leaves, footer),
       splitOffsets: footer.splitOffsets,
       equalityFieldIds: spec.equalityFieldIds,
     };

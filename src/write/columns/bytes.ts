@@ -44,8 +44,6 @@ export class BytesColumn extends Leaf {
   readonly #isText: boolean;
   #offsets = new Int32Array(FIRST_CAPACITY + 1);
   #data = new Uint8Array(FIRST_CAPACITY * 16);
-  #min: Uint8Array | null = null;
-  #max: Uint8Array | null = null;
 
   constructor(spec: LeafSpec, form: BytesForm) {
     super(spec);
@@ -150,54 +148,14 @@ export class BytesColumn extends Leaf {
     return seen.size * 2 < sample;
   }
 
-  /** The order of UTF-8 bytes is that of code points, so one comparison serves text and binary. */
-  protected observeBounds(): void {
-    if (!this.bounded) return;
-    const nulls = this.validity.nullCount > 0;
-    let min = -1;
-    let max = -1;
-    for (let index = 0; index < this.length; index++) {
-      if (nulls && this.validity.isNull(index)) continue;
-      if (min < 0 || this.#compare(index, min) < 0) min = index;
-      if (max < 0 || this.#compare(index, max) > 0) max = index;
-    }
-    if (min < 0) return;
-    const lower = this.#value(min);
-    const upper = this.#value(max);
-    if (this.#min === null || Buffer.compare(lower, this.#min) < 0) this.#min = lower.slice();
-    if (this.#max === null || Buffer.compare(upper, this.#max) > 0) this.#max = upper.slice();
-  }
-
   #value(index: number): Uint8Array {
     return this.#data.subarray(this.#offsets[index], this.#offsets[index + 1]);
-  }
-
-  #compare(left: number, right: number): number {
-    const data = this.#data;
-    let leftAt = this.#offsets[left] ?? 0;
-    let rightAt = this.#offsets[right] ?? 0;
-    const leftEnd = this.#offsets[left + 1] ?? 0;
-    const rightEnd = this.#offsets[right + 1] ?? 0;
-    for (; leftAt < leftEnd && rightAt < rightEnd; leftAt++, rightAt++) {
-      const difference = (data[leftAt] ?? 0) - (data[rightAt] ?? 0);
-      if (difference !== 0) return difference;
-    }
-    return (leftEnd - leftAt) - (rightEnd - rightAt);
-  }
-
-  protected takeBounds(): { lower: Uint8Array; upper: Uint8Array } | null {
-    const bounds = this.#min !== null && this.#max !== null ? { lower: this.#min, upper: this.#max } : null;
-    this.#min = null;
-    this.#max = null;
-    return bounds;
   }
 }
 
 /** uuid as its 16 bytes: Iceberg's fixed(16) and uuid. parquet-wasm writes both as plain FIXED_LEN_BYTE_ARRAY(16). */
 export class UuidColumn extends Leaf {
   #data = new Uint8Array(FIRST_CAPACITY * 16);
-  #min: Uint8Array | null = null;
-  #max: Uint8Array | null = null;
 
   append(bytes: Uint8Array, start: number, end: number): void {
     this.reserve();
@@ -235,26 +193,5 @@ export class UuidColumn extends Leaf {
     const grown = new Uint8Array(this.#data.length * 2);
     grown.set(this.#data);
     this.#data = grown;
-  }
-
-  /**
-   * Iceberg's uuid gets no bounds: Java compares them as signed longs and readers then skip equality deletes that
-   * they should apply. Random ids would prune nothing anyway. fixed(16) is compared by unsigned bytes everywhere.
-   */
-  protected observeBounds(): void {
-    if (!this.bounded || this.type.kind === 'uuid') return;
-    for (let index = 0; index < this.length; index++) {
-      if (this.validity.isNull(index)) continue;
-      const value = this.#data.subarray(index * 16, index * 16 + 16);
-      if (this.#min === null || Buffer.compare(value, this.#min) < 0) this.#min = value.slice();
-      if (this.#max === null || Buffer.compare(value, this.#max) > 0) this.#max = value.slice();
-    }
-  }
-
-  protected takeBounds(): { lower: Uint8Array; upper: Uint8Array } | null {
-    const bounds = this.#min !== null && this.#max !== null ? { lower: this.#min, upper: this.#max } : null;
-    this.#min = null;
-    this.#max = null;
-    return bounds;
   }
 }

@@ -39,21 +39,18 @@ export interface Column {
   leaves(): readonly LeafColumn[];
 }
 
-/** A bound as the metrics keep it, in the form that `encodeSingleValue` takes. */
-export type BoundValue = boolean | number | bigint | Uint8Array;
-
 export interface LeafMetrics {
   readonly values: number;
   readonly nulls: number;
   /** null where the type has no NaN. */
   readonly nans: number | null;
-  readonly lower: BoundValue | null;
-  readonly upper: BoundValue | null;
 }
 
 export interface LeafColumn extends Column {
   readonly fieldId: number;
   readonly type: PrimitiveType;
+  /** False below lists and maps, where the spec has no bounds. */
+  readonly bounded: boolean;
   /** Adds the values of the batch to the metrics of the file; once, before `reset`. */
   observe(): void;
   /** The metrics since the last call. */

@@ -13,9 +13,6 @@ export type ParseInt64 = (bytes: Uint8Array, start: number, end: number, words: 
 export class Int32Column extends Leaf {
   readonly #parse: ParseInt32;
   #values = new Int32Array(FIRST_CAPACITY);
-  #min = 0;
-  #max = 0;
-  #seen = false;
 
   constructor(spec: LeafSpec, parse: ParseInt32) {
     super(spec);
@@ -56,32 +53,11 @@ export class Int32Column extends Leaf {
     grown.set(this.#values);
     this.#values = grown;
   }
-
-  protected observeBounds(): void {
-    if (!this.bounded) return;
-    const nulls = this.validity.nullCount > 0;
-    for (let index = 0; index < this.length; index++) {
-      if (nulls && this.validity.isNull(index)) continue;
-      const value = this.#values[index] ?? 0;
-      if (!this.#seen || value < this.#min) this.#min = value;
-      if (!this.#seen || value > this.#max) this.#max = value;
-      this.#seen = true;
-    }
-  }
-
-  protected takeBounds(): { lower: number; upper: number } | null {
-    if (!this.#seen) return null;
-    this.#seen = false;
-    return { lower: this.#min, upper: this.#max };
-  }
 }
 
 export class Int64Column extends Leaf {
   readonly #parse: ParseInt64;
   #words = new Int32Array(FIRST_CAPACITY * 2);
-  #min = 0n;
-  #max = 0n;
-  #seen = false;
 
   constructor(spec: LeafSpec, parse: ParseInt64) {
     super(spec);
@@ -135,36 +111,4 @@ export class Int64Column extends Leaf {
     grown.set(this.#words);
     this.#words = grown;
   }
-
-  /** Compares words, so that only the two bounds of a batch become BigInts. */
-  protected observeBounds(): void {
-    if (!this.bounded) return;
-    const words = this.#words;
-    const nulls = this.validity.nullCount > 0;
-    let minAt = -1;
-    let maxAt = -1;
-    for (let index = 0; index < this.length; index++) {
-      if (nulls && this.validity.isNull(index)) continue;
-      if (minAt < 0 || compareWords(words, index, minAt) < 0) minAt = index;
-      if (maxAt < 0 || compareWords(words, index, maxAt) > 0) maxAt = index;
-    }
-    if (minAt < 0) return;
-    const values = new BigInt64Array(words.buffer);
-    const lower = values[minAt] ?? 0n;
-    const upper = values[maxAt] ?? 0n;
-    if (!this.#seen || lower < this.#min) this.#min = lower;
-    if (!this.#seen || upper > this.#max) this.#max = upper;
-    this.#seen = true;
-  }
-
-  protected takeBounds(): { lower: bigint; upper: bigint } | null {
-    if (!this.#seen) return null;
-    this.#seen = false;
-    return { lower: this.#min, upper: this.#max };
-  }
-}
-
-function compareWords(words: Int32Array, left: number, right: number): number {
-  const high = (words[left * 2 + 1] ?? 0) - (words[right * 2 + 1] ?? 0);
-  return high !== 0 ? high : ((words[left * 2] ?? 0) >>> 0) - ((words[right * 2] ?? 0) >>> 0);
 }

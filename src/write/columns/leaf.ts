@@ -5,7 +5,7 @@
 import type { Data } from 'apache-arrow';
 
 import type { PrimitiveType } from '../../iceberg/types.ts';
-import type { BoundValue, LeafColumn, LeafMetrics, LeafSpec } from './column.ts';
+import type { LeafColumn, LeafMetrics, LeafSpec } from './column.ts';
 import { Validity } from './validity.ts';
 
 export const FIRST_CAPACITY = 1024;
@@ -16,7 +16,7 @@ export abstract class Leaf implements LeafColumn {
   readonly shape = 'plain';
   length = 0;
   protected readonly validity = new Validity();
-  protected readonly bounded: boolean;
+  readonly bounded: boolean;
   protected nans: number | null = null;
   #values = 0;
   #nulls = 0;
@@ -32,10 +32,6 @@ export abstract class Leaf implements LeafColumn {
   abstract appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void;
   abstract rawBytes(): number;
   abstract toArrow(required: boolean): Data;
-  /** Moves the bounds over the batch's values that are not null. */
-  protected abstract observeBounds(): void;
-  /** The bounds so far, and a fresh start. */
-  protected abstract takeBounds(): { readonly lower: BoundValue; readonly upper: BoundValue } | null;
   /** Makes room for one more value at `length`; called for nulls too. */
   protected abstract reserve(): void;
 
@@ -62,18 +58,10 @@ export abstract class Leaf implements LeafColumn {
   observe(): void {
     this.#values += this.length;
     this.#nulls += this.validity.nullCount;
-    this.observeBounds();
   }
 
   takeMetrics(): LeafMetrics {
-    const bounds = this.takeBounds();
-    const metrics = {
-      values: this.#values,
-      nulls: this.#nulls,
-      nans: this.nans,
-      lower: bounds?.lower ?? null,
-      upper: bounds?.upper ?? null,
-    };
+    const metrics = { values: this.#values, nulls: this.#nulls, nans: this.nans };
     this.#values = 0;
     this.#nulls = 0;
     if (this.nans !== null) this.nans = 0;

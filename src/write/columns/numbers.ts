@@ -9,8 +9,6 @@ import { checkKept, parseDecimal, parseDouble } from './number-text.ts';
 /** Arrow keeps booleans as bits. */
 export class BoolColumn extends Leaf {
   #bits = new Uint8Array(FIRST_CAPACITY);
-  #sawFalse = false;
-  #sawTrue = false;
 
   append(bytes: Uint8Array, start: number, end: number): void {
     const letter = bytes[start];
@@ -47,21 +45,6 @@ export class BoolColumn extends Leaf {
     grown.set(this.#bits);
     this.#bits = grown;
   }
-
-  protected observeBounds(): void {
-    for (let index = 0; this.bounded && index < this.length && !(this.#sawFalse && this.#sawTrue); index++) {
-      if (this.validity.isNull(index)) continue;
-      if (((this.#bits[index >> 3] ?? 0) >> (index & 7) & 1) === 1) this.#sawTrue = true;
-      else this.#sawFalse = true;
-    }
-  }
-
-  protected takeBounds(): { lower: boolean; upper: boolean } | null {
-    const bounds = this.#sawFalse || this.#sawTrue ? { lower: !this.#sawFalse, upper: this.#sawTrue } : null;
-    this.#sawFalse = false;
-    this.#sawTrue = false;
-    return bounds;
-  }
 }
 
 /**
@@ -70,9 +53,6 @@ export class BoolColumn extends Leaf {
  */
 export class FloatColumn extends Leaf {
   #values: Float32Array | Float64Array;
-  #min = Infinity;
-  #max = -Infinity;
-  #seen = false;
   readonly #isFloat: boolean;
 
   constructor(spec: LeafSpec) {
@@ -97,6 +77,17 @@ export class FloatColumn extends Leaf {
     }
   }
 
+  override observe(): void {
+    super.observe();
+    let nans = 0;
+    // What lies under a null may be a NaN of an earlier batch.
+    for (let index = 0; index < this.length; index++) {
+      const value = this.#values[index] ?? 0;
+      if (Number.isNaN(value) && !this.validity.isNull(index)) nans += 1;
+    }
+    this.nans = (this.nans ?? 0) + nans;
+  }
+
   rawBytes(): number {
     return this.length * this.#values.BYTES_PER_ELEMENT;
   }
@@ -115,33 +106,6 @@ export class FloatColumn extends Leaf {
     grown.set(this.#values);
     this.#values = grown;
   }
-
-  /** NaN is counted and kept out of the bounds, as the spec asks. */
-  protected observeBounds(): void {
-    const nulls = this.validity.nullCount > 0;
-    for (let index = 0; index < this.length; index++) {
-      if (nulls && this.validity.isNull(index)) continue;
-      const value = this.#values[index] ?? 0;
-      if (Number.isNaN(value)) {
-        this.nans = (this.nans ?? 0) + 1;
-        continue;
-      }
-      if (value < this.#min) this.#min = value;
-      if (value > this.#max) this.#max = value;
-      this.#seen = true;
-    }
-  }
-
-  /** -0 and 0 are equal to engines but ordered by the spec: a zero bound takes the sign that covers both. */
-  protected takeBounds(): { lower: number; upper: number } | null {
-    const lower = this.#min === 0 ? -0 : this.#min;
-    const upper = this.#max === 0 ? 0 : this.#max;
-    const bounds = this.#seen && this.bounded ? { lower, upper } : null;
-    this.#min = Infinity;
-    this.#max = -Infinity;
-    this.#seen = false;
-    return bounds;
-  }
 }
 
 /** decimal(p,s) as 128-bit two's complement in four words, low first. */
@@ -149,9 +113,6 @@ export class DecimalColumn extends Leaf {
   readonly #precision: number;
   readonly #scale: number;
   #words = new Int32Array(FIRST_CAPACITY * 4);
-  #min = 0n;
-  #max = 0n;
-  #seen = false;
 
   constructor(spec: LeafSpec) {
     super(spec);
@@ -188,46 +149,5 @@ export class DecimalColumn extends Leaf {
     const grown = new Int32Array(this.#words.length * 2);
     grown.set(this.#words);
     this.#words = grown;
-  }
-
-  protected observeBounds(): void {
-    if (!this.bounded) return;
-    const nulls = this.validity.nullCount > 0;
-    let minAt = -1;
-    let maxAt = -1;
-    for (let index = 0; index < this.length; index++) {
-      if (nulls && this.validity.isNull(index)) continue;
-      if (minAt < 0 || this.#compare(index, minAt) < 0) minAt = index;
-      if (maxAt < 0 || this.#compare(index, maxAt) > 0) maxAt = index;
-    }
-    if (minAt < 0) return;
-    const lower = this.#value(minAt);
-    const upper = this.#value(maxAt);
-    if (!this.#seen || lower < this.#min) this.#min = lower;
-    if (!this.#seen || upper > this.#max) this.#max = upper;
-    this.#seen = true;
-  }
-
-  protected takeBounds(): { lower: bigint; upper: bigint } | null {
-    if (!this.#seen) return null;
-    this.#seen = false;
-    return { lower: this.#min, upper: this.#max };
-  }
-
-  #compare(left: number, right: number): number {
-    const words = this.#words;
-    const top = (words[left * 4 + 3] ?? 0) - (words[right * 4 + 3] ?? 0);
-    if (top !== 0) return top;
-    for (let word = 2; word >= 0; word--) {
-      const difference = ((words[left * 4 + word] ?? 0) >>> 0) - ((words[right * 4 + word] ?? 0) >>> 0);
-      if (difference !== 0) return difference;
-    }
-    return 0;
-  }
-
-  #value(index: number): bigint {
-    let value = BigInt(this.#words[index * 4 + 3] ?? 0);
-    for (let word = 2; word >= 0; word--) value = (value << 32n) | BigInt((this.#words[index * 4 + word] ?? 0) >>> 0);
-    return value;
   }
 }

@@ -21,7 +21,7 @@ describe('GIVEN the values of a file', () => {
     ['bigint', ['-9223372036854775808', '4294967296', '1'], '0000000000000080', '0000000001000000'],
     ['boolean', ['t', 't'], '01', '01'],
     ['boolean', ['t', 'f', '\\N'], '00', '01'],
-    ['real', ['1.5', 'NaN', '-2'], '000000c0', '0000c03f'],
+    ['real', ['1.5', '-2'], '000000c0', '0000c03f'],
     ['double precision', ['0', 'Infinity'], '0000000000000080', '000000000000f07f'],
     ['double precision', ['-0', '-1'], '000000000000f0bf', '0000000000000000'],
     ['numeric(38,2)', ['-1.28', '1.27', '0'], '80', '7f'],
@@ -43,6 +43,11 @@ describe('GIVEN the values of a file', () => {
   test('WHEN a float column holds only NaN and NULL THEN both are counted and there is no bound', async () => {
     const metrics = await metricsOf('real', ['NaN', '\\N', 'NaN']);
     expect([metrics.nanValueCounts.get(1), metrics.nullValueCounts.get(1), metrics.lowerBounds.has(1), metrics.upperBounds.has(1)]).toEqual([2n, 1n, false, false]);
+  });
+
+  test('WHEN a float column holds a NaN beside numbers THEN it is counted, and there is no bound to skip it by', async () => {
+    const metrics = await metricsOf('real', ['1.5', 'NaN', '-2']);
+    expect([metrics.nanValueCounts.get(1), metrics.lowerBounds.has(1), metrics.upperBounds.has(1)]).toEqual([1n, false, false]);
   });
 
   test('WHEN all values are NULL THEN there are counts and no bounds, and no NaN count where the type has none', async () => {
