@@ -136,6 +136,8 @@ class Session {
   readonly #onEvent: (event: SourceEvent) => void;
   readonly #stream: SubscriptionStream | null;
   #closed = false;
+  /** Of the chunks that the read at hand has brought so far. */
+  #readBytes = 0;
   #paused = false;
   #waiting: (() => void) | null = null;
   #rowsSent = 0;
@@ -311,13 +313,16 @@ class Session {
       const chunk = chunkOf(
         rows, scenario.collidingHashes ? 0xc000_0001 : 0xffff_ffff, this.#request.keyColumns.length === 0,
       );
+      this.#readBytes = 0;
       this.#deliver({ kind: 'rows', chunk });
       return;
     }
     const bytes = joined(rows.map(({ time, diff, row }) => rowMessage(time, diff, row)));
     const cut = random.below(bytes.length + 1);
+    this.#readBytes = 0;
     this.#stream.push(bytes.slice(0, cut));
     if (faults.strikes('disconnect')) return this.#fail('disconnect');
+    this.#readBytes = 0;
     this.#stream.push(bytes.slice(cut));
   }
 
@@ -357,7 +362,8 @@ class Session {
 
   #account(chunk: RowChunk): void {
     const bytes = chunkBytes(chunk);
-    if (bytes > this.#process.largestReadBytes) this.#process.largestReadBytes = bytes;
+    this.#readBytes += bytes;
+    if (this.#readBytes > this.#process.largestReadBytes) this.#process.largestReadBytes = this.#readBytes;
     this.#process.holds(chunk, bytes);
     // Only where the budget is so small that one key may exceed it.
     if (this.#world.scenario.budgetBytes < LARGE_BUDGET) this.#accountKeys(chunk, bytes);
