@@ -20,7 +20,10 @@ export interface Killing {
   readonly onKilled: () => void;
 }
 
-const NEVER: Promise<never> = new Promise(() => undefined);
+/** A new one each time: a shared one would hold on to everything that ever waited for it, run after run. */
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
 
 export class SinkProcess {
   readonly world: World;
@@ -132,7 +135,7 @@ export class SinkProcess {
 
   /** A request that is looked at when it arrives and whose answer takes a while to come back. */
   request<T>(label: string, arriveMs: number, answerMs: number, act: () => T): Promise<T> {
-    if (!this.sends()) return NEVER;
+    if (!this.sends()) return never();
     return new Promise((resolve, reject) => {
       this.world.scheduler.at(arriveMs, `${this.#name} ${label}`, () => {
         const answer = outcomeOf(act);
@@ -146,7 +149,7 @@ export class SinkProcess {
 
   /** A request that changes nothing, so that it does not matter when it is looked at. */
   ask<T>(label: string, delayMs: number, act: () => T): Promise<T> {
-    if (!this.sends()) return NEVER;
+    if (!this.sends()) return never();
     return new Promise((resolve, reject) => {
       this.later(delayMs, label, () => {
         const answer = outcomeOf(act);
