@@ -30,7 +30,9 @@ function runShard(args: readonly string[], onTally: (counts: TallyCounts) => voi
     const child = fork(MAIN, [...args, '--shard'], { serialization: 'advanced' });
     child.on('message', (counts) => onTally(counts as TallyCounts));
     child.on('error', reject);
-    // A shard that was killed says no code, and has not played its seeds.
-    child.on('exit', (code) => resolve(code ?? 1));
+    child.on('exit', (code, signal) => {
+      if (signal !== null) console.log(`the shard ${args.join(' ')} was ended by ${signal}, its seeds are missing`);
+      resolve(code ?? 1);
+    });
   });
 }
