@@ -84,10 +84,10 @@ export class BatchWriter {
       const { log, snapshotId } = this.#options;
       log.write('warn', 'values-nulled', { snapshotId, nulledValues: summary.nulledValues });
     }
-    const manifests = [
-      await this.#writeManifest('data', this.#files.filter((file) => file.content === 'data'), facts, 0),
-      await this.#writeManifest('deletes', this.#files.filter((file) => file.content !== 'data'), facts, 1),
-    ];
+    const manifests = await Promise.all([
+      this.#writeManifest('data', this.#files.filter((file) => file.content === 'data'), facts, 0),
+      this.#writeManifest('deletes', this.#files.filter((file) => file.content !== 'data'), facts, 1),
+    ]);
     return { batch, manifests: manifests.filter((manifest) => manifest !== null), added: countAdded(this.#files) };
   }
 
