@@ -18,6 +18,8 @@ const at = (operation: Operation, stage: Stage, instead: HttpFault | null = null
   name: instead === null ? `${operation} ${stage}` : `${operation} ${stage}, ${instead.kind}`, http: { operation, stage, instead }, subscriptionBytes: null,
 });
 
+export const A_COMMIT: Aim = at('commit', 'answered');
+
 export const START_AIMS: readonly Aim[] = [
   at('create', 'received'), at('create', 'received', { kind: 'reset-before' }), at('create', 'applied'), at('create', 'answered'),
   { name: 'snapshot streams', http: null, subscriptionBytes: 60_000 },

@@ -1,7 +1,7 @@
 /** What is done to the daemons of an episode, one function a kind of ill-treatment. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../simulation/random.ts';
-import { AIMS, type Aim, START_AIMS, drawAim, onlyWatched } from './aims.ts';
+import { AIMS, A_COMMIT, type Aim, START_AIMS, drawAim, onlyWatched } from './aims.ts';
 import type { Daemon } from './daemon.ts';
 import { playDiskFull } from './disk-full.ts';
 import { type Episode, RUSH, STEADY } from './episode.ts';
@@ -19,6 +19,7 @@ export interface Patience {
   readonly outageMs: number;
 }
 
+const FIRST_COMMIT_MS = 12_000;
 const SOME: Rates = { http: 0.04, tcp: 0.15 };
 const MANY: Rates = { http: 0.15, tcp: 0.5 };
 
@@ -50,8 +51,10 @@ async function playKills(episode: Episode, rates: Rates, rounds: number): Promis
 /** `aim` null: at any moment from the start of the process to some commits later. */
 async function killAimed(episode: Episode, daemon: Daemon, aim: Aim | null): Promise<void> {
   const { arena, random } = episode;
+  // On a busy machine a start takes seconds: most lives get as far as a commit, so that there is something to resume from.
+  if (random.chance(0.6)) await arena.range.wait(A_COMMIT, () => undefined, FIRST_COMMIT_MS);
   if (aim === null) {
-    await sleep(random.between(50, 2_600));
+    await sleep(random.between(50, 2_000));
     count(arena.tally.kills, 'any moment');
     await daemon.kill();
     return;
@@ -131,8 +134,8 @@ async function playTwins(episode: Episode): Promise<void> {
 async function playFenced(episode: Episode): Promise<void> {
   const { arena, random } = episode;
   arena.hurt({ http: 0.01, tcp: 0 });
-  // Time in the source runs about as fast as on the wall: whoever commits a span first wins it, and the old one is in step.
-  episode.setPace({ fromMs: 500, toMs: 1_200 });
+  // Whoever commits a span first wins it, and the old one is in step: the new one needs spans that take longer than its start.
+  episode.setPace({ fromMs: 2_500, toMs: 5_000 });
   let old = episode.spawn({ version: 0 });
   for (let version = 1; version <= 4; version += 1) {
     await sleep(random.between(800, 2_000));
