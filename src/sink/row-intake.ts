@@ -128,7 +128,7 @@ export class RowIntake {
     await this.#spilling;
     const partition = `g${span.generation}-log`;
     for await (const chunk of this.#options.spill.read(partition)) {
-      const below = this.#below(chunk, span);
+      const below = await this.#below(chunk, span);
       if (below !== null) yield { chunks: [below], consolidate: false };
     }
     await this.#options.spill.remove(partition);
@@ -141,7 +141,7 @@ export class RowIntake {
     let bytes = 0;
     let dealt = false;
     for await (const chunk of spill.read(partition)) {
-      const below = this.#below(chunk, span);
+      const below = await this.#below(chunk, span);
       if (below === null) continue;
       chunks.push(below);
       bytes += chunkBytes(below);
@@ -160,10 +160,16 @@ export class RowIntake {
     for (let part = 0; part < PARTITIONS_PER_LEVEL; part++) yield* this.#part(`${partition}-${part}`, level + 1, span);
   }
 
-  #below(chunk: RowChunk, span: SealedSpan): RowChunk | null {
+  /**
+   * The rows of the span; later ones go back to where rows come in, and mostly to disk again. Disk gives faster than it
+   * takes, and no pause of the source slows this down, so reading waits for what is on its way there.
+   */
+  async #below(chunk: RowChunk, span: SealedSpan): Promise<RowChunk | null> {
     if (span.spilled === 'all-below') return chunk;
     const { below, above } = splitChunk(chunk, span.upper);
-    if (above !== null) this.append(above);
+    if (above === null) return below;
+    this.append(above);
+    if (this.#spillingBytes > 0) await this.#spilling;
     return below;
   }
 }

@@ -3,13 +3,13 @@
  * `parquet-files.ts`); here is how the pool behaves: chunks are gone once they are given, a few files are on their way
  * at a time, a file that can't be handed over fails the session, and encoding takes time or breaks.
  */
-import { type RowChunk, chunkBytes } from '../../src/batch/row-chunk.ts';
+import type { RowChunk } from '../../src/batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../../src/errors.ts';
 import type { EncodeSession, EncodeSummary, EncodedFile, Encoder, FileReceiver, RowGroup } from '../../src/sink/ports.ts';
 import { planned } from './faults.ts';
 import { jsonFiles } from './json-files.ts';
 import { parquetFiles } from './parquet-files.ts';
-import { detach } from './row-chunks.ts';
+import { bytesOfRows, detach } from './row-chunks.ts';
 import type { SinkProcess } from './sink-process.ts';
 
 const OPEN_FILES = 2;
@@ -56,7 +56,7 @@ class Session implements EncodeSession {
     const { faults, random } = this.#process.world;
     if (faults.strikes('encode-fails')) this.#fail(planned('encode-failed'));
     this.#check();
-    const bytes = group.chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
+    const bytes = group.chunks.reduce((sum, chunk) => sum + bytesOfRows(chunk), 0);
     await this.#work(() => this.#maker.take(group.chunks, group.consolidate));
     for (const chunk of group.chunks) detach(chunk);
     this.#check();

@@ -31,6 +31,23 @@ export function chunkOf(changes: readonly Change[], hashMask: number, wholeRowIs
   return { bytes, starts: contiguousStarts(ends), ends, times, diffs, keyHashes, rowCount, minTime, maxTime };
 }
 
+/** Of a row besides its text: where it starts and ends, time, diff and hash. */
+const ROW_OVERHEAD_BYTES = 28;
+
+/**
+ * What the rows of a chunk take, wherever they are: the same before and after chunks are divided, unlike `chunkBytes`,
+ * which counts what lies between the rows of a network read as well.
+ */
+export function bytesOfRows({ starts, ends, rowCount }: RowChunk): number {
+  let bytes = rowCount * ROW_OVERHEAD_BYTES;
+  for (let row = 0; row < rowCount; row++) bytes += (ends[row] ?? 0) - (starts[row] ?? 0);
+  return bytes;
+}
+
+export function bytesOfRow({ starts, ends }: RowChunk, row: number): number {
+  return ROW_OVERHEAD_BYTES + (ends[row] ?? 0) - (starts[row] ?? 0);
+}
+
 export function copyOfChunk(chunk: RowChunk): RowChunk {
   return {
     ...chunk,

@@ -265,7 +265,7 @@ class Simulation {
   }
 
   #playOn(process: SinkProcess, kind: ProcessEventKind, amount: number): void {
-    const { scheduler, causes } = this.#world;
+    const { causes } = this.#world;
     switch (kind) {
       case 'kill':
         return this.#kill(process);
@@ -277,7 +277,7 @@ class Simulation {
       case 'stop':
         return process.stop();
       case 'freeze':
-        process.frozenUntilMs = scheduler.nowMs + amount * 5;
+        process.freeze(amount * 5);
         return undefined;
       case 'clock-jump':
         process.clockOffsetMs += (amount - 500) * 400;
@@ -288,7 +288,7 @@ class Simulation {
         causes.add('newer-version');
         this.#newest = { ...process.identity, version: ++this.#version };
         // The older one sleeps meanwhile, and wakes up.
-        if (amount % 2 === 0) process.frozenUntilMs = scheduler.nowMs + amount * 4;
+        if (amount % 2 === 0) process.freeze(amount * 4);
         return this.#startLater(1, this.#newest);
       case 'older-version':
         causes.add('older-version');

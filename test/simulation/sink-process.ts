@@ -35,7 +35,7 @@ export class SinkProcess {
   sink: RunningSink | null = null;
   stoppedAtMs: number | null = null;
   clockOffsetMs = 0;
-  frozenUntilMs = 0;
+  #frozenUntilMs = 0;
   killing: Killing | null = null;
   /** Bytes of rows in the process, as its surroundings count them; see checkers/row-budget.ts. */
   heldBytes = 0;
@@ -82,6 +82,11 @@ export class SinkProcess {
     this.world.scheduler.note(`${this.#name} is killed`);
   }
 
+  /** A freeze within another does not end it: what was put off stays in its order. */
+  freeze(forMs: number): void {
+    this.#frozenUntilMs = Math.max(this.#frozenUntilMs, this.world.scheduler.nowMs + forMs);
+  }
+
   stop(): void {
     this.stoppedAtMs = this.world.scheduler.nowMs;
     this.world.scheduler.note(`${this.#name} is asked to stop`);
@@ -104,7 +109,7 @@ export class SinkProcess {
     const attempt = (delay: number): void => {
       cancel = this.world.scheduler.at(delay, `${this.#name} ${label}`, () => {
         if (!this.alive) return;
-        const frozenMs = this.frozenUntilMs - this.world.scheduler.nowMs;
+        const frozenMs = this.#frozenUntilMs - this.world.scheduler.nowMs;
         if (frozenMs > 0) attempt(frozenMs);
         else run();
       });

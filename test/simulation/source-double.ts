@@ -15,7 +15,7 @@ import { SinkError } from '../../src/errors.ts';
 import { planned } from './faults.ts';
 import type { Change } from './history.ts';
 import { RelationWorld } from './relation-double.ts';
-import { chunkOf } from './row-chunks.ts';
+import { bytesOfRow, bytesOfRows, chunkOf } from './row-chunks.ts';
 import type { SinkProcess } from './sink-process.ts';
 import { LARGE_BUDGET } from './scenario.ts';
 import { EPOCH_MS, type World, latencyMs } from './world.ts';
@@ -364,14 +364,14 @@ class Session {
     const bytes = chunkBytes(chunk);
     this.#readBytes += bytes;
     if (this.#readBytes > this.#process.largestReadBytes) this.#process.largestReadBytes = this.#readBytes;
-    this.#process.holds(chunk, bytes);
+    this.#process.holds(chunk, bytesOfRows(chunk));
     // Only where the budget is so small that one key may exceed it.
-    if (this.#world.scenario.budgetBytes < LARGE_BUDGET) this.#accountKeys(chunk, bytes);
+    if (this.#world.scenario.budgetBytes < LARGE_BUDGET) this.#accountKeys(chunk);
   }
 
-  #accountKeys(chunk: RowChunk, bytes: number): void {
-    for (const hash of chunk.keyHashes) {
-      const sum = (this.#keyBytes.get(hash) ?? 0) + bytes / chunk.rowCount;
+  #accountKeys(chunk: RowChunk): void {
+    for (const [row, hash] of chunk.keyHashes.entries()) {
+      const sum = (this.#keyBytes.get(hash) ?? 0) + bytesOfRow(chunk, row);
       this.#keyBytes.set(hash, sum);
       if (sum > this.#process.largestKeyBytes) this.#process.largestKeyBytes = sum;
     }

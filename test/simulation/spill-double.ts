@@ -1,8 +1,8 @@
 /** Local disk of one process: slow now and then, full now and then, gone with the process. */
-import { type RowChunk, chunkBytes } from '../../src/batch/row-chunk.ts';
+import type { RowChunk } from '../../src/batch/row-chunk.ts';
 import type { SpillStore } from '../../src/sink/ports.ts';
 import { planned } from './faults.ts';
-import { copyOfChunk } from './row-chunks.ts';
+import { bytesOfRows, copyOfChunk } from './row-chunks.ts';
 import type { SinkProcess } from './sink-process.ts';
 
 export function openSpill(process: SinkProcess): SpillStore {
@@ -15,7 +15,7 @@ export function openSpill(process: SinkProcess): SpillStore {
   return {
     async append(partition, chunk) {
       const copy = copyOfChunk(chunk);
-      const bytes = chunkBytes(chunk);
+      const bytes = bytesOfRows(chunk);
       if (faults.strikes('spill-slow')) await process.sleep(random.between(10, 2_000), 'spill slow');
       else if (random.chance(0.05)) await process.sleep(1, 'spill');
       if (faults.strikes('spill-fails')) throw planned('spill-failed');
@@ -31,7 +31,7 @@ export function openSpill(process: SinkProcess): SpillStore {
       for (let index = 0; index < size; index++) {
         if (random.chance(0.02)) await process.sleep(1, 'spill read');
         const chunk = copyOfChunk(chunks[index] as RowChunk);
-        if (counts()) process.holds(chunk, chunkBytes(chunk));
+        if (counts()) process.holds(chunk, bytesOfRows(chunk));
         yield chunk;
       }
     },
