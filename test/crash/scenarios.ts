@@ -159,7 +159,11 @@ async function untilVersion(episode: Episode, version: number): Promise<void> {
       const head = (await episode.arena.lakehouse.table(table.name))?.snapshots.at(-1);
       if (BigInt(head?.summary['mz-sink-version'] ?? '-1') >= BigInt(version)) break;
       if (episode.testimony.differences.length > 0) return;
-      if (performance.now() > deadline) throw new Error(`version ${version} did not commit to ${table.name} in a minute`);
+      if (performance.now() > deadline) {
+        const log = episode.daemons().map((daemon) => daemon.entries().filter((entry) => entry['sink'] === table.name).slice(-20));
+        const lines = log.map((entries) => entries.map((entry) => JSON.stringify(entry)).join('\n')).join('\n--\n');
+        throw new Error(`version ${version} did not commit to ${table.name} in a minute:\n${lines}`);
+      }
       await sleep(50);
     }
   }
