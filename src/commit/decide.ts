@@ -34,7 +34,8 @@ export function tableFacts(metadata: TableMetadata): TableFacts {
 export type ResumeDecision =
   /** Nothing committed yet: begin with a snapshot of the relation. */
   | { readonly kind: 'fresh' }
-  | { readonly kind: 'resume'; readonly frontier: Frontier }
+  /** `takesOver`: the table's newest progress is an older version's, or another sink's, which may still be running. */
+  | { readonly kind: 'resume'; readonly frontier: Frontier; readonly takesOver: boolean }
   | { readonly kind: 'stop'; readonly error: SinkError };
 
 /** Where an incarnation starts, from the table alone: no side log exists that could contradict it. */
@@ -44,7 +45,8 @@ export function decideResume(metadata: TableMetadata, sink: SinkIdentity): Resum
   if (found.kind === 'fresh') return { kind: 'fresh' };
   const refused = ownershipError(found.progress, found.snapshot.snapshotId, sink);
   if (refused !== null) return { kind: 'stop', error: refused };
-  return { kind: 'resume', frontier: found.progress.frontier };
+  const { frontier, sinkId, version } = found.progress;
+  return { kind: 'resume', frontier, takesOver: version < sink.version || sinkId !== sink.sinkId };
 }
 
 export interface CommitCandidate {

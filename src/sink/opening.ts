@@ -8,8 +8,11 @@ import { decideResume, tableFacts } from '../commit/decide.ts';
 import { SinkError, invariant } from '../errors.ts';
 import type { TableMetadata } from '../iceberg/metadata.ts';
 import type { Relation } from '../relation/relation.ts';
+import { NOTHING_ADDED } from '../snapshot/summary.ts';
+import type { Frontier } from '../time/frontier.ts';
+import { makeSpan } from '../time/span.ts';
 import { checkRelation } from './check-relation.ts';
-import type { StepInputs } from './effects.ts';
+import type { StepInputs, WrittenBatch } from './effects.ts';
 import { type Step, end, fail, halt, stay, tableGone } from './ending.ts';
 import type { CreateOutcome, LoadOutcome } from './ports.ts';
 import { type SinkState, highest } from './state.ts';
@@ -71,11 +74,26 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
   const [frontier] = resume.frontier;
   if (frontier === undefined) return end({ ...opened, committed: resume.frontier }, 'complete', null);
   // SNAPSHOT = false delivers times strictly above the as of, so the first change wanted, at the frontier, needs F-1.
+  const takeOver = resume.takesOver ? takeOverBatch(resume.frontier, inputs) : null;
   return stay(
-    { ...opened, committed: resume.frontier, lower: resume.frontier, lastSealMs: inputs.nowMs },
+    {
+      ...opened, committed: resume.frontier, lower: resume.frontier, ready: takeOver, nextOrdinal: takeOver === null ? 0 : 1,
+      lastSealMs: inputs.nowMs,
+    },
     {
       kind: 'subscribe', epoch: state.epoch, relation, plan, asOf: frontier === 0n ? 0n : frontier - 1n, snapshot: false,
       slices: state.slices.catchUp, streamed: null,
     },
   );
+}
+
+/**
+ * A snapshot without rows and with the frontier that the table has, under our name and version. It fences the predecessor off at
+ * once: with batches of rows alone, two processes that hear of progress at the same moment race for every span, and the one that
+ * is warm can win for ever.
+ */
+function takeOverBatch(frontier: Frontier, inputs: StepInputs): WrittenBatch {
+  return {
+    batch: { ordinal: 0, snapshotId: inputs.snapshotId, span: makeSpan(frontier, frontier) }, manifests: [], added: NOTHING_ADDED,
+  };
 }

@@ -134,8 +134,8 @@ async function playTwins(episode: Episode): Promise<void> {
 async function playFenced(episode: Episode): Promise<void> {
   const { arena, random } = episode;
   arena.hurt({ http: 0.01, tcp: 0 });
-  // Whoever commits a span first wins it, and the old one is in step: the new one needs spans that take longer than its start.
-  episode.setPace({ fromMs: 2_500, toMs: 5_000 });
+  // The old one commits several times a second, warm and in step with the source, while the new one starts.
+  episode.setPace(STEADY);
   let old = episode.spawn({ version: 0 });
   for (let version = 1; version <= 4; version += 1) {
     await sleep(random.between(800, 2_000));

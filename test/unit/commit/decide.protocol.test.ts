@@ -139,11 +139,16 @@ describe('GIVEN a start', () => {
   test('WHEN progress lies only on a branch THEN main\'s own progress counts', () => {
     const table = metadataWith([{ id: 1n, progress: at([10n]) }, { id: 2n, progress: at([20n]) }]);
     const onBranch = { ...table, currentSnapshotId: 1n, refs: { main: { snapshotId: 1n, type: 'branch' as const }, audit: { snapshotId: 2n, type: 'branch' as const } } };
-    expect(resume(onBranch)).toEqual({ kind: 'resume', frontier: [10n] });
+    expect(resume(onBranch)).toEqual({ kind: 'resume', frontier: [10n], takesOver: false });
   });
 
   test('WHEN the input was complete THEN the empty frontier is resumed', () => {
-    expect(resume(metadataWith([{ id: 1n, progress: at([]) }]))).toEqual({ kind: 'resume', frontier: [] });
+    expect(resume(metadataWith([{ id: 1n, progress: at([]) }]))).toEqual({ kind: 'resume', frontier: [], takesOver: false });
+  });
+
+  test('WHEN the newest progress is of an older version THEN this one takes over', () => {
+    const older = metadataWith([{ id: 1n, progress: at([10n], { version: 2n }) }]);
+    expect(resume(older)).toEqual({ kind: 'resume', frontier: [10n], takesOver: true });
   });
 
   test('WHEN a part of the keys is gone or unreadable THEN nothing is guessed', () => {

@@ -276,6 +276,27 @@ describe('GIVEN two copies of one sink', () => {
   });
 });
 
+describe('GIVEN a newer version of a sink that runs', () => {
+  test('THEN it fences the older one off before there is any new time to race for, and goes on with its rows', async () => {
+    const { world, sink: older } = await started();
+    const other = memoryWorld(world);
+    const newer = runSink(settings({ identity: { sinkId: 's', version: 1n, takeOver: false } }), other.ports, LIMITS);
+    await settled();
+    expect(frontiers(world)).toEqual(['[1001]', '[1001]']);
+    other.source.progress(1_000n);
+    // The older one hears of new times first.
+    for (const source of [world.source, other.source]) {
+      source.rows(insert('3\tc', 1_500n));
+      source.progress(3_000n);
+      await settled();
+    }
+    expect(await older.done).toMatchObject({ reason: 'halted', error: { code: 'fenced' } });
+    expect(newer.state()).toMatchObject({ phase: 'running', committed: [3_000n] });
+    expect(frontiers(world)).toEqual(['[1001]', '[1001]', '[3000]']);
+    expect(await readTable(world)).toEqual(['1\ta', '2\tb', '3\tc']);
+  });
+});
+
 describe('GIVEN a stop', () => {
   test('WHEN a commit is on its way THEN its answer is awaited', async () => {
     const { world, sink } = await started();
