@@ -4,7 +4,7 @@
  * then, since a data page only needs the width of the numbers it uses itself.
  */
 import type { ByteWriter } from './byte-writer.ts';
-import type { Compress } from './compression.ts';
+import { type Compress, letGo } from './compression.ts';
 import { Dictionary } from './dictionary.ts';
 import type { Slots } from './levels.ts';
 import {
@@ -181,8 +181,11 @@ export class ColumnWriter {
     writeDataPageHeader(header, slotCount, encoding, { uncompressed: body.length, compressed: compressed.length });
     const start = this.#options.store.append(header.view());
     this.#options.store.append(compressed);
+    const size = header.length + compressed.length;
+    // Uncompressed, the page is the body itself.
+    if (compressed.buffer !== body.bytes.buffer) letGo(compressed);
     this.#pages.push({
-      encoding, start, size: header.length + compressed.length, firstRow: this.#rows, slotCount,
+      encoding, start, size, firstRow: this.#rows, slotCount,
       nullCount: slotCount - (page.valueTo - page.valueFrom), bounds: this.#pageBounds(values, page, encoding),
     });
     this.#rows += rowsIn(slots, page.slotFrom, page.slotTo);
@@ -210,6 +213,8 @@ export class ColumnWriter {
     const other = cheap?.(body);
     const cheapWins = other !== undefined && other.length <= small.length * CONTEST_GAIN;
     this.#compress.set(encoding, cheapWins && cheap !== undefined ? cheap : thorough);
+    if (other === undefined) return small;
+    letGo(cheapWins ? small : other);
     return cheapWins ? other : small;
   }
 

@@ -29,6 +29,18 @@ function zstd(params: Readonly<Record<number, number>>): Compress {
   return (page) => zstdCompressSync(page, { params, chunkSize: room(page) });
 }
 
+/** Below this Node takes a buffer from a pool that others share. */
+const OWN_BUFFER_BYTES = 128 * 1024;
+
+/**
+ * Frees what a compressor returned, at once; the bytes must not be used after. It has room for the page uncompressed, and left
+ * to the collector a file of pages makes it collect everything every few hundred of them.
+ */
+export function letGo(compressed: Uint8Array): void {
+  const { buffer, byteOffset } = compressed;
+  if (buffer instanceof ArrayBuffer && byteOffset === 0 && buffer.byteLength >= OWN_BUFFER_BYTES) buffer.transfer(0);
+}
+
 /** With room for all of the output zlib makes one buffer; else it would gather many. */
 function room(page: Uint8Array): number {
   return page.length + (page.length >> 7) + 1024;
