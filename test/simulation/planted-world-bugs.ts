@@ -93,10 +93,10 @@ export const WORLD_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'commit/decide.ts',
-        find: "if (refused !== null) return { kind: 'stop', error: refused };\n  return { kind: 'resume'",
+        find: "if (refused !== null) return { kind: 'stop', error: refused };\n  const { frontier, sinkId",
         replace:
           "if (refused !== null) return { kind: 'stop', error: refused };\n"
-          + "  if (found.progress.sinkId !== sink.sinkId) return { kind: 'fresh' };\n  return { kind: 'resume'",
+          + "  if (found.progress.sinkId !== sink.sinkId) return { kind: 'fresh' };\n  const { frontier, sinkId",
       },
     ],
   },
