@@ -44,6 +44,8 @@ export const RUSH: Pace = { fromMs: 5, toMs: 40 };
 
 const BUDGET_BYTES = 24 * 1024 * 1024;
 const CATCH_UP_MS = 120_000;
+/** Milliseconds of the source. */
+const AFTERWARDS = 30_000n;
 
 export interface EpisodeResult {
   readonly differences: readonly string[];
@@ -66,7 +68,7 @@ export async function runEpisode(
       arena.heal();
     }
     writer.stop();
-    await catchUp(episode, writer.time());
+    await catchUp(episode, writer.time() + AFTERWARDS);
     for (const daemon of episode.daemons()) await daemon.stop();
     await judge(episode);
   } finally {
@@ -177,22 +179,22 @@ function startWriter(episode: Writable): { stop(): void; time(): bigint } {
 }
 
 /** After the last change some seconds pass in the source, so that every interval closes. */
-async function catchUp(episode: Episode, lastTime: bigint): Promise<void> {
+async function catchUp(episode: Episode, end: bigint): Promise<void> {
   const { arena } = episode;
   const standIn = arena.standIn();
   if (standIn === null) throw new Error('an episode ends with its source up');
-  const end = lastTime + 30_000n;
   for (const history of episode.histories) history.pass(standIn, end);
   if (episode.daemons().length === 0) episode.spawn();
   const deadline = performance.now() + CATCH_UP_MS;
   for (const table of episode.tables) {
+    const lastChange = table.history.lastChange();
     for (;;) {
       const frontier = await episode.frontier(table.name);
-      if (frontier > lastTime) break;
+      if (frontier > lastChange) break;
       if (episode.testimony.differences.length > 0) return;
       if (performance.now() > deadline) {
         const logs = episode.daemons().map((daemon) => daemon.entries().slice(-12).map((entry) => JSON.stringify(entry)).join('\n'));
-        episode.differ(`${table.name} stays at ${frontier}, the source is at ${end}; the logs:\n${logs.join('\n--\n')}`);
+        episode.differ(`${table.name} stays at ${frontier}, the last change is at ${lastChange}; the logs:\n${logs.join('\n--\n')}`);
         return;
       }
       await sleep(100);

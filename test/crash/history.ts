@@ -54,6 +54,8 @@ export interface History {
   readonly columnNames: readonly string[];
   /** Rows changed so far. */
   changes(): number;
+  /** The last time at which anything changed in sum: a table that has reached it has reached the end. */
+  lastChange(): bigint;
   /** Makes changes at `time` and closes it. `atLeast`: as many as that, of keys drawn from a wide range. */
   step(standIn: MaterializeStandIn, time: bigint, atLeast?: number): void;
   /** Closes every time below `time` without changes. */
@@ -106,6 +108,10 @@ export function createHistory(standIn: MaterializeStandIn, options: HistoryOptio
     name,
     columnNames: columnList.map((column) => column.name),
     changes: () => log.length,
+    lastChange: () => {
+      const byTime = [...Map.groupBy(log, (change) => change.time)];
+      return byTime.findLast(([, changes]) => sum(changes).size > 0)?.[0] ?? START;
+    },
     step: (target, time, atLeast = 0) => commit(target, time, drawChanges(shape, random, current, gone, atLeast)),
     pass: (target, time) => target.advance(time, target.relation(name)),
     writeContent: (path, frontier) => {
