@@ -4,7 +4,8 @@
  * other columns repeat within one.
  */
 import { copyDataLine } from './frames.ts';
-import { type Shape, createRandom } from './shapes.ts';
+import { createRandom } from '../src/embedded/auction/seeded-random.ts';
+import type { Shape } from './shapes.ts';
 
 export const FIRST_ID = 1_000_000_000;
 export const ID_DIGITS = 10;
@@ -35,7 +36,7 @@ export interface LineBlocks {
 
 /** Lines of `mix`: half of `mixed` are updates (two lines each), a quarter inserts, a quarter deletes. */
 export function buildLineBlocks(shape: Shape, mix: Mix, lines: number, seed: number): LineBlocks {
-  const random = createRandom(seed);
+  const random = createRandom(seed).fraction;
   const made: { diff: 1 | -1; step: 0 | 1 }[] = [];
   while (made.length < Math.min(lines, BLOCK_LINES)) {
     const kind = mix === 'insert' ? 0 : mix === 'update' ? 0.6 : random();

@@ -15,17 +15,6 @@ export interface Shape {
   readonly otherColumns: (random: () => number) => string;
 }
 
-/** Mulberry32: the same seed gives the same rows on every machine. */
-export function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 function below(random: () => number, limit: number): number {

@@ -5,7 +5,8 @@
  * Update number u meets key u * stride mod keys, and is its version u / keys; a row's text is a function of key and version.
  */
 import { FIRST_ID, ID_DIGITS, TIME_DIGITS, writeDigits } from './line-blocks.ts';
-import { type Shape, createRandom } from './shapes.ts';
+import { createRandom } from '../src/embedded/auction/seeded-random.ts';
+import type { Shape } from './shapes.ts';
 
 const ROW_TEXTS = 65_536;
 /** Odd, so that every version of a key has another text than the one before it. */
@@ -21,7 +22,7 @@ export interface RowTexts {
 
 /** The texts of all columns but the key, each with its tab before and its newline behind. */
 export function buildRowTexts(shape: Shape, seed: number): RowTexts {
-  const random = createRandom(seed);
+  const random = createRandom(seed).fraction;
   const parts = Array.from({ length: ROW_TEXTS }, () => Buffer.from(`\t${shape.otherColumns(random)}\n`, 'latin1'));
   const starts = new Int32Array(ROW_TEXTS + 1);
   parts.forEach((part, index) => { starts[index + 1] = (starts[index] ?? 0) + part.length; });

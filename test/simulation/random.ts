@@ -2,15 +2,12 @@
  * The one source of chance. A seed gives a stream; a stream gives named streams of its own, so that switching one fault
  * off leaves the draws of all others as they were. Minimising a failure would be hopeless without that.
  */
-export interface Random {
-  /** At least 0, below 1. */
-  fraction(): number;
-  /** An integer at least 0, below `limit`. */
-  below(limit: number): number;
+import { type Random as Seeded, createRandom as createSeeded } from '../../src/embedded/auction/seeded-random.ts';
+
+export interface Random extends Seeded {
   /** An integer from `low` to `high`, both included. */
   between(low: number, high: number): number;
   chance(probability: number): boolean;
-  pick<T>(items: readonly T[]): T;
   shuffled<T>(items: readonly T[]): T[];
   /** Another stream, the same for the same name. */
   stream(name: string): Random;
@@ -26,24 +23,13 @@ export function hashText(text: string, start = 0x811c9dc5): number {
 
 export function createRandom(seed: number): Random {
   const first = seed >>> 0;
-  let state = first;
-  const fraction = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
-  };
-  const below = (limit: number): number => Math.floor(fraction() * limit);
+  const { fraction, below, pick } = createSeeded(seed);
   const random: Random = {
     fraction,
     below,
     between: (low, high) => low + below(high - low + 1),
     chance: (probability) => probability > 0 && fraction() < probability,
-    pick<T>(items: readonly T[]): T {
-      const picked = items[below(items.length)];
-      if (picked === undefined) throw new RangeError('nothing to pick from');
-      return picked;
-    },
+    pick,
     shuffled<T>(items: readonly T[]): T[] {
       const result = [...items];
       for (let last = result.length - 1; last > 0; last--) {

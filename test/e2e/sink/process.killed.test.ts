@@ -1,6 +1,7 @@
 /** The daemon as a process of its own: killed at any moment, stopped by a signal, short of memory. */
 import { describe, expect, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createRandom } from '../../../src/embedded/auction/seeded-random.ts';
 import { columns } from '../harness/model.ts';
 import type { ChildSink } from '../harness/sink.ts';
 import { START, type Stage, eventually, openStage } from '../harness/stage.ts';
@@ -56,7 +57,8 @@ describe.each(['upsert', 'append'] as const)('GIVEN the daemon in %s mode with a
     const model = stage.createModel('big', COLUMNS, { keys: [[0]] });
     const current = new Map<number, number>(Array.from({ length: 200 }, (_, id) => [id, 0]));
     model.commit(at(0), [...current].map(([id, round]) => [row(id, round)] as const));
-    const random = seeded(mode === 'upsert' ? 7 : 11);
+    // The same moments of change in every run; the moments of the kills depend on the machine.
+    const random = createRandom(mode === 'upsert' ? 7 : 11).fraction;
     let child: ChildSink = stage.spawn(clause);
     await stage.waitForFrontier('big', at(0) + 1n, 30_000);
     let killAt = Date.now() + 300;
@@ -136,14 +138,3 @@ describe('GIVEN secrets in the definitions', () => {
     await eventually('nothing was created', async () => (await rows(stage, 'hidden')) === 0);
   });
 });
-
-/** Mulberry32: the same moments of change in every run; the moments of the kills depend on the machine. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { BENCH_COLUMNS, FIRST_ID, createRandom, generateSnapshot, otherColumns } from './workload.ts';
+import { BENCH_COLUMNS, FIRST_ID, generateSnapshot, otherColumns } from './workload.ts';
+import { createRandom } from '../../../src/embedded/auction/seeded-random.ts';
 import { openDuckdbTable } from '../../../src/embedded/check/duckdb-table.ts';
 import type { LineChange } from '../../../src/embedded/materialize/world.ts';
 import { openStage } from '../../e2e/harness/stage.ts';
@@ -50,7 +51,7 @@ test.each(['upsert', 'append'] as const)('GIVEN a daemon in %s mode WHEN it is k
   let child = spawn();
   await stage.waitForFrontier('big', 1n, 120_000);
   // Updates of rows of the snapshot, each id once, while the daemon goes on being killed.
-  const random = createRandom(9);
+  const random = createRandom(9).fraction;
   const original = new Map<number, string>();
   const tails = originalTails();
   const added: string[] = [];
@@ -93,6 +94,6 @@ test.each(['upsert', 'append'] as const)('GIVEN a daemon in %s mode WHEN it is k
 
 /** What the generator puts behind the first ids. */
 function originalTails(): readonly string[] {
-  const random = createRandom(SEED);
+  const random = createRandom(SEED).fraction;
   return Array.from({ length: 10_000 }, () => otherColumns(random));
 }

@@ -6,6 +6,7 @@
  * other ids: making rows must not cost what is to be measured. A block is as long as a row group, so no encoder sees a
  * repetition.
  */
+import { createRandom } from '../../../src/embedded/auction/seeded-random.ts';
 import type { GenerateSnapshot } from '../../../src/embedded/materialize/relation-definition.ts';
 import type { Column } from '../../../src/relation/relation.ts';
 import { scalar } from '../../../src/relation/sql-type.ts';
@@ -25,16 +26,6 @@ const ID_DIGITS = 10;
 const BLOCK_ROWS = 131_072;
 const MESSAGES_ROWS = 1_024;
 
-export function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 /** The COPY text of all columns but the id. */
@@ -51,7 +42,7 @@ export function otherColumns(random: () => number): string {
 
 /** A snapshot of `rowCount` rows with ids from FIRST_ID on. */
 export function generateSnapshot(rowCount: number, seed: number): GenerateSnapshot {
-  const random = createRandom(seed);
+  const random = createRandom(seed).fraction;
   const tails = Array.from({ length: Math.min(BLOCK_ROWS, rowCount) }, () => otherColumns(random));
   return function* generate({ asOf, progress }) {
     const head = progress ? `${asOf}\tf\t1\t` : `${asOf}\t1\t`;

@@ -14,7 +14,8 @@ import { findProgress } from '../../../src/commit/ancestry.ts';
 import { Secret } from '../../../src/definition/secret.ts';
 import { connection, fixedEntropy, manualClock } from '../../unit/io/fakes.ts';
 import { MARKER, attempt, corpusFile, refusal, shown } from './attempt.ts';
-import { type Random, damaged, randomOf, runsOf, seedOf } from './mutate.ts';
+import { type Random, createRandom } from '../../../src/embedded/auction/seeded-random.ts';
+import { damaged, runsOf, seedOf } from './mutate.ts';
 
 const PROTOCOL: readonly ErrorCode[] = ['catalog-protocol', 'table-unsupported', 'table-location-unsupported', 'storage-credentials-missing'];
 
@@ -99,7 +100,7 @@ describe('GIVEN an answer of the catalog', () => {
   });
 
   test.each(READERS)('WHEN nodes of %s are something else THEN it is read or refused by name', (_what, text, read) => {
-    const random = randomOf(seedOf(12));
+    const random = createRandom(seedOf(12));
     const outcomes = new Set<string>();
     for (let run = 0; run < runsOf(2500); run += 1) {
       const given = poisoned(text, random);
@@ -109,7 +110,7 @@ describe('GIVEN an answer of the catalog', () => {
   });
 
   test('WHEN a token answer has other nodes THEN a token comes that fits a header, or a named error without the secret', async () => {
-    const random = randomOf(seedOf(13));
+    const random = createRandom(seedOf(13));
     let tokens = 0;
     for (let run = 0; run < runsOf(1500); run += 1) {
       const given = run % 2 === 0 ? poisoned(token, random) : Buffer.from([...damaged([Buffer.from(token)], seedOf(run), 2)][1]!).toString('utf8');
@@ -128,7 +129,7 @@ describe('GIVEN an answer of the catalog', () => {
   });
 
   test('WHEN lists of namespaces have other nodes THEN they are names or refused', async () => {
-    const random = randomOf(seedOf(14));
+    const random = createRandom(seedOf(14));
     const levelTypes = new Set<string>();
     for (let run = 0; run < runsOf(800); run += 1) {
       const given = poisoned(namespaces, random);

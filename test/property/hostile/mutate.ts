@@ -3,24 +3,7 @@
  * those that find faults in readers of formats: bits, boundary values where a length or count may stand, pieces doubled,
  * moved, cut or taken from another entry.
  */
-
-export interface Random {
-  /** A whole number in [0, limit). */
-  below(limit: number): number;
-}
-
-/** mulberry32: 32 bits of state, good enough to choose places and kinds. */
-export function randomOf(seed: number): Random {
-  let state = seed >>> 0;
-  return {
-    below: (limit) => {
-      state = (state + 0x6d2b79f5) >>> 0;
-      let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-      mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-      return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * limit);
-    },
-  };
-}
+import { type Random, createRandom } from '../../../src/embedded/auction/seeded-random.ts';
 
 /** Bytes that end things, escape things, or are the largest and smallest of their kind in some format. */
 const POINTED = [
@@ -76,7 +59,7 @@ const MUTATIONS: readonly Mutation[] = [
 
 /** `count` damaged entries of the corpus, each with one to four mutations; every tenth is an entry as it is. */
 export function* damaged(corpus: readonly Uint8Array[], seed: number, count: number): Generator<Uint8Array> {
-  const random = randomOf(seed);
+  const random = createRandom(seed);
   const pick = (): Uint8Array => corpus[random.below(corpus.length)] ?? new Uint8Array();
   for (let made = 0; made < count; made += 1) {
     let bytes = pick();

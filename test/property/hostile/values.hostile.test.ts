@@ -10,7 +10,8 @@ import { makeSlot } from '../../../src/write/columns/make-column.ts';
 import type { WritePlan } from '../../../src/write/plan.ts';
 import { column, planOf } from '../../e2e/write/rows.ts';
 import { type Outcome, MARKER, attempt } from './attempt.ts';
-import { damaged, randomOf, runsOf, seedOf } from './mutate.ts';
+import { createRandom } from '../../../src/embedded/auction/seeded-random.ts';
+import { damaged, runsOf, seedOf } from './mutate.ts';
 import { ORACLES, sameStructure } from './text-oracles.ts';
 
 const CODES = ['row-malformed', 'row-not-representable'] as const;
@@ -127,7 +128,7 @@ describe('GIVEN the COPY text of a container of integers, damaged', () => {
     const print = PRINTERS[type]!;
     // Only bytes that containers of integers are made of, so that damage hits the structure.
     const letters = Buffer.from('{}[](),=>:1207-NULL"a');
-    const random = randomOf(seedOf(5));
+    const random = createRandom(seedOf(5));
     let taken = 0;
     for (const bytes of damaged(corpusOf(type), seedOf(type.length), runsOf(3000))) {
       const field = bytes.map((byte) => (letters.includes(byte) ? byte : letters[random.below(letters.length)]!));
