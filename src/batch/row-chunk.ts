@@ -25,6 +25,13 @@ export function chunkBytes({ bytes, starts, ends, times, diffs, keyHashes }: Row
   return bytes.byteLength + starts.byteLength + ends.byteLength + times.byteLength + diffs.byteLength + keyHashes.byteLength;
 }
 
+/** The buffers behind a chunk, each once: one that is shared, or one for each array. */
+export function chunkBuffers({ bytes, starts, ends, times, diffs, keyHashes }: RowChunk): ReadonlySet<ArrayBuffer> {
+  const buffers = new Set<ArrayBuffer>();
+  for (const { buffer } of [bytes, starts, ends, times, diffs, keyHashes]) if (buffer instanceof ArrayBuffer) buffers.add(buffer);
+  return buffers;
+}
+
 /** The starts of rows that stand one behind the other from 0 on. */
 export function contiguousStarts(ends: Uint32Array): Uint32Array {
   const starts = new Uint32Array(ends.length);

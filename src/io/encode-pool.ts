@@ -10,7 +10,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 
 import type { ChunkMemory } from '../batch/chunk-memory.ts';
-import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
+import { type RowChunk, chunkBuffers, chunkBytes } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { EncodeSession, EncodeSummary, Encoder, FileReceiver, RowGroup } from '../sink/ports.ts';
 import type { WritePlan } from '../write/plan.ts';
@@ -214,7 +214,7 @@ class PooledSession implements EncodeSession {
     const isLent = (chunk: RowChunk): boolean => chunkMemory?.isLent(chunk.bytes.buffer) ?? false;
     const owned = chunks.map((chunk) => (isLent(chunk) ? chunk : ownBuffers(chunk)));
     use.groups += 1;
-    const transferred = transferList(owned);
+    const transferred = owned.flatMap((chunk) => [...chunkBuffers(chunk)]);
     const lent = transferred.filter((buffer) => chunkMemory?.isLent(buffer) ?? false);
     send(use.lane, { kind: 'group', session: id, chunks: owned, consolidate, lent }, transferred);
     while (use.groups >= GROUPS_PER_LANE && !this.#ended) await use.groupDone.promise;
@@ -341,14 +341,4 @@ interface BufferView<T> {
 function ownBuffer<T extends BufferView<T>>(view: T): T {
   const whole = view.buffer instanceof ArrayBuffer && view.byteLength === view.buffer.byteLength;
   return whole ? view : view.slice();
-}
-
-function transferList(chunks: readonly RowChunk[]): readonly ArrayBuffer[] {
-  const buffers = new Set<ArrayBuffer>();
-  for (const { bytes, starts, ends, times, diffs, keyHashes } of chunks) {
-    for (const view of [bytes, starts, ends, times, diffs, keyHashes]) {
-      if (view.buffer instanceof ArrayBuffer) buffers.add(view.buffer);
-    }
-  }
-  return [...buffers];
 }

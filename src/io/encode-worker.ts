@@ -7,7 +7,7 @@
  */
 import { parentPort } from 'node:worker_threads';
 
-import type { RowChunk } from '../batch/row-chunk.ts';
+import { type RowChunk, chunkBuffers } from '../batch/row-chunk.ts';
 import { type ErrorCode, type SinkErrorDetail, asSinkError, invariant } from '../errors.ts';
 import { UPLOAD_PART_BYTES } from '../write/file-parts.ts';
 import { wasmHeapBytes } from '../write/parquet.ts';
@@ -95,10 +95,8 @@ async function sendPart(id: number, session: Session, written: WrittenPart): Pro
 }
 
 /** What was not lent would wait for the collector, which large buffers make run again and again. */
-function free({ bytes, starts, ends, times, diffs, keyHashes }: RowChunk): void {
-  for (const { buffer } of [bytes, starts, ends, times, diffs, keyHashes]) {
-    if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
-  }
+function free(chunk: RowChunk): void {
+  for (const buffer of chunkBuffers(chunk)) if (!buffer.detached) buffer.transfer(0);
 }
 
 function keepPart(buffer: ArrayBuffer): void {

@@ -12,6 +12,7 @@ import { basename, dirname, join } from 'node:path';
 import { SinkError, type ErrorCode, invariant } from '../errors.ts';
 import type { ObjectStore, ObjectUpload, PutOutcome } from '../sink/ports.ts';
 import { parseLocation } from './location.ts';
+import { once } from './single-flight.ts';
 import { MAX_READ_BYTES, tooLarge } from './read-limit.ts';
 
 export function createFileStore(): ObjectStore {
@@ -68,21 +69,19 @@ async function readRegularFile(path: string, action: string): Promise<Uint8Array
 function openFileUpload(location: string): ObjectUpload {
   const path = pathOf(location);
   const temporary = temporaryBeside(path);
-  let opened: Promise<FileHandle> | null = null;
+  const opened = once(async () => {
+    await makeDirectory(dirname(path));
+    return await open(temporary, 'wx');
+  });
   let ended: 'finished' | 'let go' | null = null;
   const onTheirWay = new Set<Promise<unknown>>();
   const begin = async (): Promise<FileHandle> => {
     if (ended !== null) throw new SinkError('upload-lost', `the upload of ${location} was ${ended}`);
-    opened ??= makeDirectory(dirname(path)).then(() => open(temporary, 'wx')).catch((thrown: unknown) => {
-      opened = null;
-      throw thrown;
-    });
-    return await opened;
+    return await opened.get();
   };
   const settle = async (): Promise<void> => {
     await Promise.allSettled(onTheirWay);
-    await opened?.then((file) => file.close(), () => undefined);
-    opened = null;
+    await opened.begun()?.then((file) => file.close(), () => undefined);
     await rm(temporary, { force: true });
   };
   return {

@@ -19,6 +19,7 @@ import { splitChunk } from '../batch/stash.ts';
 import { SinkError } from '../errors.ts';
 import type { SourceEvent, SubscribeRequest, Subscription } from '../sink/ports.ts';
 import { type SliceMerge, createSliceMerge } from '../subscribe/merge-slices.ts';
+import { DEFAULT_LIMITS } from '../subscribe/row-reader.ts';
 import type { ChunkLimits } from '../subscribe/row-scratch.ts';
 import type { Slice } from '../subscribe/subscribe-sql.ts';
 import type { Timestamp } from '../time/timestamp.ts';
@@ -38,17 +39,14 @@ export interface IdleConnection {
   close(): Promise<void>;
 }
 
-const CHUNK_BYTES = 1 << 20;
-const CHUNK_ROWS = 16_384;
-
 /**
  * How many rows a connection gathers into a chunk. What is being gathered is in no budget, so slices share what one
  * connection would take, down to chunks that are still worth their while.
  */
 export function chunkLimitsOf(slice: Slice | null, memory?: ChunkMemory): ChunkLimits {
   const share = slice?.count ?? 1;
-  const bytes = Math.max(Math.floor(CHUNK_BYTES / share), 1 << 16);
-  const rows = Math.max(Math.floor(CHUNK_ROWS / share), 1024);
+  const bytes = Math.max(Math.floor(DEFAULT_LIMITS.bytes / share), 1 << 16);
+  const rows = Math.max(Math.floor(DEFAULT_LIMITS.rows / share), 1024);
   return memory === undefined ? { bytes, rows } : { bytes, rows, memory };
 }
 

@@ -11,6 +11,7 @@ import {
 import { SinkError, invariant } from '../errors.ts';
 import type { ObjectPart, ObjectUpload, PutOutcome } from '../sink/ports.ts';
 import type { S3Failure } from './s3-errors.ts';
+import { once } from './single-flight.ts';
 
 /** The most that S3 takes for one object. */
 export const MAX_PARTS = 10_000;
@@ -31,24 +32,17 @@ export type Conditionally = (
 type Upload = Target & { readonly UploadId: string };
 
 export function openS3Upload(run: Run, conditionally: Conditionally, location: string, target: Target): ObjectUpload {
-  let begun: Promise<Upload> | null = null;
+  const upload = once(() => createUpload(run, location, target));
   const parts: { PartNumber: number; ETag: string | undefined }[] = [];
   const onTheirWay = new Set<Promise<unknown>>();
   let length = 0;
 
-  const begin = async (): Promise<Upload> => {
-    begun ??= createUpload(run, location, target).catch((thrown: unknown) => {
-      begun = null;
-      throw thrown;
-    });
-    return await begun;
-  };
   const putPart = async ({ index, offset, bytes }: ObjectPart): Promise<void> => {
     invariant(index < MAX_PARTS, `an S3 object has at most ${MAX_PARTS} parts`);
     const PartNumber = index + 1;
-    const upload = await begin();
+    const begun = await upload.get();
     const sent = await run(location, `upload part ${PartNumber} of ${location}`, (client) =>
-      client.send(new UploadPartCommand({ ...upload, PartNumber, Body: bytes, ContentLength: bytes.length })));
+      client.send(new UploadPartCommand({ ...begun, PartNumber, Body: bytes, ContentLength: bytes.length })));
     if (isFailure(sent)) throw sent.meaning === 'missing' ? lost(location, sent) : sent.error;
     parts[index] = { PartNumber, ETag: sent.ETag };
     length = Math.max(length, offset + bytes.length);
@@ -60,10 +54,10 @@ export function openS3Upload(run: Run, conditionally: Conditionally, location: s
       await sending;
     },
     finish: async () => {
-      const upload = await begin();
+      const begun = await upload.get();
       const complete = async (condition: { IfNoneMatch?: '*' }): Promise<PutOutcome | S3Failure> => {
         const completed = await run(location, `complete upload of ${location}`, (client) =>
-          client.send(new CompleteMultipartUploadCommand({ ...upload, ...condition, MultipartUpload: { Parts: parts } })));
+          client.send(new CompleteMultipartUploadCommand({ ...begun, ...condition, MultipartUpload: { Parts: parts } })));
         if (!isFailure(completed)) return 'stored';
         // The upload is gone: either a first completion landed and its answer was lost, or somebody aborted it.
         if (completed.meaning !== 'missing') return completed;
@@ -72,13 +66,14 @@ export function openS3Upload(run: Run, conditionally: Conditionally, location: s
       };
       const outcome = await conditionally(complete);
       // A name taken by an object leaves the upload open.
-      if (outcome === 'exists') await abortUpload(run, location, upload);
+      if (outcome === 'exists') await abortUpload(run, location, begun);
       return outcome;
     },
     abort: async () => {
       // Parts on their way may land after the abort and would be kept and billed; wait for them first.
-      await Promise.allSettled([...onTheirWay, begun]);
-      if (begun !== null) await abortUpload(run, location, await begun);
+      await Promise.allSettled([...onTheirWay, upload.begun()]);
+      const begun = await upload.begun();
+      if (begun !== null) await abortUpload(run, location, begun);
     },
   };
 }

@@ -11,3 +11,25 @@ export function singleFlight<T>(call: () => Promise<T>): () => Promise<T> {
     return flight;
   };
 }
+
+export interface Once<T> {
+  /** What the call gave; the first to ask makes it, and a call that failed is made again. */
+  get(): Promise<T>;
+  /** The call that was made and has not failed; null when there is none. */
+  begun(): Promise<T> | null;
+}
+
+/** One call for good: what it gave is kept, a failure is not. */
+export function once<T>(call: () => Promise<T>): Once<T> {
+  let kept: Promise<T> | null = null;
+  return {
+    get() {
+      kept ??= call().catch((thrown: unknown) => {
+        kept = null;
+        throw thrown;
+      });
+      return kept;
+    },
+    begun: () => kept,
+  };
+}

@@ -11,6 +11,7 @@ import { type StorageCredentials, createStorageCredentials } from './credentials
 import { createFileStore } from './file-store.ts';
 import { createObjectStore, writePrefixes } from './object-store.ts';
 import { createS3Store } from './s3-store.ts';
+import { once } from './single-flight.ts';
 import { type StorageCredential, type TableStorageProperties, withoutKeys } from './storage-properties.ts';
 import { type TableResponse, parseCredentialsResponse } from './table-response.ts';
 
@@ -73,19 +74,12 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
 
 /** The upload is the store's of the moment it first reaches; later parts belong to it whatever the table says by then. */
 function openLater(open: () => Promise<ObjectUpload>): ObjectUpload {
-  let opened: Promise<ObjectUpload> | null = null;
-  const upload = async (): Promise<ObjectUpload> => {
-    opened ??= open().catch((thrown: unknown) => {
-      opened = null;
-      throw thrown;
-    });
-    return await opened;
-  };
+  const upload = once(open);
   return {
-    put: async (part) => await (await upload()).put(part),
-    finish: async () => await (await upload()).finish(),
+    put: async (part) => await (await upload.get()).put(part),
+    finish: async () => await (await upload.get()).finish(),
     abort: async () => {
-      if (opened !== null) await opened.then((known) => known.abort(), () => undefined);
+      await upload.begun()?.then((opened) => opened.abort(), () => undefined);
     },
   };
 }

@@ -7,14 +7,9 @@ import { invariant } from '../errors.ts';
 import type { ByteWriter } from './byte-writer.ts';
 
 /** Types of the compact protocol. */
-const TRUE = 1;
-const FALSE = 2;
-const INT16 = 4;
-const INT32 = 5;
-const INT64 = 6;
-const BINARY = 8;
-const LIST = 9;
-const STRUCT = 12;
+export const THRIFT = {
+  true: 1, false: 2, byte: 3, int16: 4, int32: 5, int64: 6, double: 7, binary: 8, list: 9, set: 10, struct: 12,
+} as const;
 
 const textEncoder = new TextEncoder();
 
@@ -33,27 +28,27 @@ export class StructWriter {
   }
 
   bool(id: number, value: boolean): void {
-    this.#field(id, value ? TRUE : FALSE);
+    this.#field(id, value ? THRIFT.true : THRIFT.false);
   }
 
   int16(id: number, value: number): void {
-    this.#field(id, INT16);
+    this.#field(id, THRIFT.int16);
     this.#zigzag(value);
   }
 
   int32(id: number, value: number): void {
-    this.#field(id, INT32);
+    this.#field(id, THRIFT.int32);
     this.#zigzag(value);
   }
 
   /** Sizes, offsets and counts, which stay below 2^53. */
   int64(id: number, value: number): void {
-    this.#field(id, INT64);
+    this.#field(id, THRIFT.int64);
     this.#zigzag(value);
   }
 
   binary(id: number, value: Uint8Array): void {
-    this.#field(id, BINARY);
+    this.#field(id, THRIFT.binary);
     this.#binary(value);
   }
 
@@ -62,33 +57,33 @@ export class StructWriter {
   }
 
   struct(id: number, fields: (struct: StructWriter) => void): void {
-    this.#field(id, STRUCT);
+    this.#field(id, THRIFT.struct);
     writeStruct(this.#out, fields);
   }
 
   structs<Item>(id: number, items: readonly Item[], fields: (struct: StructWriter, item: Item) => void): void {
-    this.#list(id, STRUCT, items.length);
+    this.#list(id, THRIFT.struct, items.length);
     for (const item of items) writeStruct(this.#out, (struct) => fields(struct, item));
   }
 
   int32s(id: number, values: readonly number[]): void {
-    this.#list(id, INT32, values.length);
+    this.#list(id, THRIFT.int32, values.length);
     for (const value of values) this.#zigzag(value);
   }
 
   int64s(id: number, values: readonly number[]): void {
-    this.#list(id, INT64, values.length);
+    this.#list(id, THRIFT.int64, values.length);
     for (const value of values) this.#zigzag(value);
   }
 
-  /** Inside of lists a boolean has a byte of its own, and its type is written as TRUE. */
+  /** Inside of lists a boolean has a byte of its own, and its type is written as THRIFT.true. */
   bools(id: number, values: readonly boolean[]): void {
-    this.#list(id, TRUE, values.length);
-    for (const value of values) this.#out.byte(value ? TRUE : FALSE);
+    this.#list(id, THRIFT.true, values.length);
+    for (const value of values) this.#out.byte(value ? THRIFT.true : THRIFT.false);
   }
 
   binaries(id: number, values: readonly Uint8Array[]): void {
-    this.#list(id, BINARY, values.length);
+    this.#list(id, THRIFT.binary, values.length);
     for (const value of values) this.#binary(value);
   }
 
@@ -105,7 +100,7 @@ export class StructWriter {
   }
 
   #list(id: number, type: number, length: number): void {
-    this.#field(id, LIST);
+    this.#field(id, THRIFT.list);
     if (length < 15) {
       this.#out.byte((length << 4) | type);
       return;

@@ -97,15 +97,13 @@ export class BatchWriter {
   }
 
   async #uploadPart({ fileId, content, bytes }: EncodedPart): Promise<void> {
-    const known = this.#growing.get(fileId);
-    const growing = known ?? this.#begin(content);
-    if (known === undefined) this.#growing.set(fileId, growing);
+    let growing = this.#growing.get(fileId);
+    if (growing === undefined) {
+      const path = this.#nextPath(content);
+      growing = growingFile(path, this.#options.uploads.open(path));
+      this.#growing.set(fileId, growing);
+    }
     await growing.add(bytes);
-  }
-
-  #begin(content: FileContent): GrowingFile {
-    const path = this.#nextPath(content);
-    return growingFile(path, this.#options.uploads.open(path));
   }
 
   async #upload({ file, bytes, fileId }: EncodedFile): Promise<void> {

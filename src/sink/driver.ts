@@ -9,6 +9,7 @@ import { SinkError, asSinkError } from '../errors.ts';
 import type { Event, Effect, SinkSettings, TimerName } from './effects.ts';
 import { Incarnation } from './incarnation.ts';
 import { isOver, start, step } from './machine.ts';
+import { atMost } from './patience.ts';
 import type { Catalog, Clock, Encoder, Entropy, LoadedTable, Log, ObjectStore, Source, SpillStore } from './ports.ts';
 import type { SinkState } from './state.ts';
 
@@ -274,10 +275,7 @@ class Driver {
       code: effect.error.code, message: effect.error.message, remedy: effect.error.remedy,
     });
     // A request to a server that says nothing ends only with its own time-outs, and nobody waits for its answer any more.
-    const patience = Promise.withResolvers<void>();
-    const cancel = this.#ports.clock.after(CLEANUP_PATIENCE_MS, patience.resolve);
-    void Promise.race([Promise.allSettled(this.#cleanups), patience.promise]).then(() => {
-      cancel();
+    void atMost(this.#ports.clock, CLEANUP_PATIENCE_MS, Promise.allSettled(this.#cleanups)).then(() => {
       this.#ended.resolve({ reason: effect.reason, error: effect.error });
     });
   }

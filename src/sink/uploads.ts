@@ -9,6 +9,7 @@
 import { RESTART_BACKOFF, backoffMs } from '../commit/retry.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { SinkPorts } from './driver.ts';
+import { atMost } from './patience.ts';
 import type { ObjectPart, ObjectUpload } from './ports.ts';
 
 const ABORT_PATIENCE_MS = 5_000;
@@ -63,10 +64,7 @@ export class Uploads {
     if (this.#streamed.size === 0) return;
     const letGo = Promise.all([...this.#streamed].map((upload) => upload.abort()));
     this.#streamed.clear();
-    const patience = Promise.withResolvers<void>();
-    const cancel = this.#ports.clock.after(ABORT_PATIENCE_MS, patience.resolve);
-    await Promise.race([letGo, patience.promise]);
-    cancel();
+    await atMost(this.#ports.clock, ABORT_PATIENCE_MS, letGo);
   }
 
   async #persist<T>(what: string, run: () => Promise<T>): Promise<T> {

@@ -76,7 +76,8 @@ interface ReaderState {
  */
 export const MAX_LINE_BYTES = 0x3fff_ffff;
 
-const DEFAULT_LIMITS: ChunkLimits = { bytes: 1 << 20, rows: 16_384 };
+/** Of a chunk that one connection gathers. */
+export const DEFAULT_LIMITS: ChunkLimits = { bytes: 1 << 20, rows: 16_384 };
 
 const TAB = 0x09;
 const NEWLINE = 0x0a;

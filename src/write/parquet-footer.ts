@@ -10,6 +10,7 @@ import { invariant } from '../errors.ts';
 import type { PrimitiveType } from '../iceberg/types.ts';
 import type { ParquetFooter } from '../parquet/footer.ts';
 import { type ChunkBounds, fileBounds } from '../parquet/statistics.ts';
+import { THRIFT } from '../parquet/thrift-compact.ts';
 
 type ThriftValue = number | boolean | Uint8Array | readonly ThriftValue[] | ThriftStruct;
 type ThriftStruct = ReadonlyMap<number, ThriftValue>;
@@ -80,16 +81,6 @@ function number(struct: ThriftStruct, id: number): number {
   return value;
 }
 
-/** Types of the compact protocol. */
-const TRUE = 1;
-const FALSE = 2;
-const BYTE = 3;
-const DOUBLE = 7;
-const BINARY = 8;
-const LIST = 9;
-const SET = 10;
-const STRUCT = 12;
-
 class ThriftReader {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -112,18 +103,21 @@ class ThriftReader {
 
   #value(type: number): ThriftValue {
     switch (type) {
-      case TRUE: return true;
-      case FALSE: return false;
-      case BYTE: return this.#byte();
-      case DOUBLE: return this.#take(8);
-      case BINARY: return this.#take(this.#varint());
-      case LIST:
-      case SET:
+      case THRIFT.true: return true;
+      case THRIFT.false: return false;
+      case THRIFT.byte: return this.#byte();
+      case THRIFT.double: return this.#take(8);
+      case THRIFT.binary: return this.#take(this.#varint());
+      case THRIFT.list:
+      case THRIFT.set:
         return this.#list();
-      case STRUCT: return this.struct();
-      default:
-        invariant(type === 4 || type === 5 || type === 6, 'the footer has only types of the compact protocol');
+      case THRIFT.struct: return this.struct();
+      case THRIFT.int16:
+      case THRIFT.int32:
+      case THRIFT.int64:
         return this.#zigzag();
+      default:
+        invariant(false, 'the footer has only types of the compact protocol');
     }
   }
 
@@ -132,8 +126,8 @@ class ThriftReader {
     const size = header >> 4 === 15 ? this.#varint() : header >> 4;
     const type = header & 0x0f;
     // Inside of lists a boolean has a byte of its own.
-    const booleans = type === TRUE || type === FALSE;
-    return Array.from({ length: size }, () => (booleans ? this.#byte() === TRUE : this.#value(type)));
+    const booleans = type === THRIFT.true || type === THRIFT.false;
+    return Array.from({ length: size }, () => (booleans ? this.#byte() === THRIFT.true : this.#value(type)));
   }
 
   #byte(): number {

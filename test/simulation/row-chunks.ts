@@ -1,5 +1,5 @@
 /** Rows as chunks, for seeds that leave the bytes of the wire out. */
-import { type RowChunk, contiguousStarts } from '../../src/batch/row-chunk.ts';
+import { type RowChunk, chunkBuffers, contiguousStarts } from '../../src/batch/row-chunk.ts';
 import { type Change, keyOf } from './history.ts';
 import { hashText } from './random.ts';
 
@@ -58,9 +58,7 @@ export function copyOfChunk(chunk: RowChunk): RowChunk {
 
 /** Takes the memory away, as handing it to a worker thread does: whoever still looks finds nothing. */
 export function detach(chunk: RowChunk): void {
-  for (const view of [chunk.bytes, chunk.starts, chunk.ends, chunk.times, chunk.diffs, chunk.keyHashes]) {
-    if (view.buffer instanceof ArrayBuffer && !view.buffer.detached) view.buffer.transfer(0);
-  }
+  for (const buffer of chunkBuffers(chunk)) if (!buffer.detached) buffer.transfer(0);
 }
 
 export function rowText(chunk: RowChunk, row: number): string {

@@ -3,7 +3,7 @@ import { type Data, type List, type Map_, Struct, makeData } from 'apache-arrow'
 
 import { invariant } from '../../errors.ts';
 import {
-  type Column, type LeafColumn, type Slot, appendNullToSlot, appendToSlot, malformed,
+  type Column, type LeafColumn, type Slot, appendEach, appendNullToSlot, appendToSlot, malformed,
 } from './column.ts';
 import type { Int32Column } from './integers.ts';
 import type { BytesColumn } from './bytes.ts';
@@ -124,10 +124,7 @@ export class ListColumn implements Column {
   }
 
   appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
-    }
+    appendEach(this, bytes, starts, ends, isNull, count);
   }
 
   rawBytes(): number {
@@ -302,10 +299,7 @@ export class MapColumn implements Column {
   }
 
   appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
-    }
+    appendEach(this, bytes, starts, ends, isNull, count);
   }
 
   rawBytes(): number {

@@ -6,7 +6,7 @@ import { type Data, type Struct, makeData } from 'apache-arrow';
 
 import { invariant } from '../../errors.ts';
 import {
-  type Column, type LeafColumn, type Slot, type TextShape, appendNullToSlot, appendToSlot, malformed,
+  type Column, type LeafColumn, type Slot, type TextShape, appendEach, appendNullToSlot, appendToSlot, malformed,
 } from './column.ts';
 import { Int32Column } from './integers.ts';
 import { BoolColumn } from './numbers.ts';
@@ -55,10 +55,7 @@ abstract class StructColumn implements Column {
   }
 
   appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
-    }
+    appendEach(this, bytes, starts, ends, isNull, count);
   }
 
   rawBytes(): number {
