@@ -57,6 +57,14 @@ export interface CommitBase {
   readonly parent: Snapshot | null;
 }
 
+/** The batch that the snapshot is streamed into. */
+export interface StreamedSnapshot {
+  readonly ordinal: number;
+  readonly snapshotId: bigint;
+  /** How long in all the source may be made to wait for the encoder. */
+  readonly patienceMs: number;
+}
+
 export type TimerName = 'restart' | 'commit-retry' | 'heartbeat' | 'stop-grace';
 
 export type Effect =
@@ -65,7 +73,7 @@ export type Effect =
   | { readonly kind: 'create-table'; readonly epoch: number; readonly request: CreateTableRequest }
   /** `streamed`: rows at the as of are encoded as they arrive instead of being stashed. */
   | { readonly kind: 'subscribe'; readonly epoch: number; readonly relation: Relation; readonly plan: WritePlan;
-      readonly asOf: Timestamp | null; readonly snapshot: boolean; readonly slices: number; readonly streamed: { ordinal: number; snapshotId: bigint } | null }
+      readonly asOf: Timestamp | null; readonly snapshot: boolean; readonly slices: number; readonly streamed: StreamedSnapshot | null }
   | { readonly kind: 'write'; readonly epoch: number; readonly batch: Batch; readonly facts: TableFacts; readonly streamed: boolean }
   | { readonly kind: 'write-list'; readonly epoch: number; readonly attempt: number; readonly base: CommitBase;
       readonly written: WrittenBatch; readonly timestampMs: bigint }

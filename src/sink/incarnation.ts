@@ -17,6 +17,7 @@ import type { Effect, Event, SinkSettings, WrittenBatch } from './effects.ts';
 import { ManifestLists } from './manifest-lists.ts';
 import type { LoadedTable, SourceEvent, SpillStore, Subscription } from './ports.ts';
 import { RowIntake, type SealedSpan } from './row-intake.ts';
+import { SnapshotPace } from './snapshot-pace.ts';
 import { StreamPump } from './stream-pump.ts';
 import { Uploads } from './uploads.ts';
 
@@ -33,6 +34,7 @@ export interface IncarnationOptions {
 interface StreamedBatch {
   readonly writer: BatchWriter;
   readonly pump: StreamPump;
+  readonly pace: SnapshotPace;
 }
 
 type EffectOf<K extends Effect['kind']> = Extract<Effect, { kind: K }>;
@@ -49,6 +51,7 @@ export class Incarnation {
   #sourceClosed = false;
   #abandoned = false;
   #paused = false;
+  #endPatience: (() => void) | null = null;
   #streamed: StreamedBatch | null = null;
   #writing: BatchWriter | null = null;
   /** Rows up to here belong to the snapshot; null until the first progress has told the as of. */
@@ -80,7 +83,7 @@ export class Incarnation {
       const writer = this.#openWriter(effect.plan, effect.streamed.ordinal, effect.streamed.snapshotId);
       const pump = new StreamPump(this.#spill, limits.streamBytesMax, (group) => writer.write(group), () => this.#balance());
       pump.failed.catch((thrown: unknown) => this.#fail('write', thrown));
-      this.#streamed = { writer, pump };
+      this.#streamed = { writer, pump, pace: new SnapshotPace(limits.streamBytesMax, effect.streamed.patienceMs) };
     }
     const subscription = await ports.source.subscribe(
       {
@@ -137,6 +140,7 @@ export class Incarnation {
 
   closeSource(): void {
     this.#sourceClosed = true;
+    this.#endPatience?.();
     this.#intake.clear();
     this.#subscription?.close().catch((thrown: unknown) => this.#logClose(thrown));
   }
@@ -202,18 +206,40 @@ export class Incarnation {
 
   /**
    * Rows on their way to disk are still in memory, and the socket can bring them faster than the disk takes them. So past
-   * the bound reading waits for the disk. The pauses are short: disks are faster than what Materialize sends.
+   * the bound reading waits for the disk. The pauses are short: disks are faster than what Materialize sends. While the
+   * snapshot is streamed, reading waits for the encoder too, as long as its pace allows.
    */
   #balance(): void {
+    if (this.#subscription === null) return;
+    const { limits, ports } = this.#options;
     const heldBytes = this.#intake.heldBytes + (this.#streamed?.pump.heldBytes ?? 0);
-    const { rowBytesMax } = this.#options.limits;
-    if (!this.#paused && heldBytes > rowBytesMax && this.#subscription !== null) {
-      this.#paused = true;
-      this.#subscription.pause();
-    } else if (this.#paused && heldBytes <= rowBytesMax / 2) {
-      this.#paused = false;
-      this.#subscription?.resume();
-    }
+    const waitsForDisk = heldBytes > (this.#paused ? limits.rowBytesMax / 2 : limits.rowBytesMax);
+    const waitsForEncoder = this.#streamed?.pace.waits(this.#streamed.pump.heldBytes, ports.clock.nowMs()) ?? false;
+    if (waitsForEncoder) this.#lookAgainWhenPatienceEnds();
+    if (waitsForDisk || waitsForEncoder) this.#pause();
+    else this.#resume();
+  }
+
+  /** An encoder that does not go on brings no relief, so only the clock ends that pause. */
+  #lookAgainWhenPatienceEnds(): void {
+    this.#endPatience ??= this.#options.ports.clock.after(this.#streamed?.pace.leftMs ?? 0, () => {
+      this.#endPatience = null;
+      this.#balance();
+    });
+  }
+
+  #pause(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#subscription?.pause();
+  }
+
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#endPatience?.();
+    this.#endPatience = null;
+    this.#subscription?.resume();
   }
 
   #dispatch(event: Event): void {

@@ -67,7 +67,8 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
       { ...opened, committed: null, lower: null, stream, lastSealMs: inputs.nowMs },
       {
         kind: 'subscribe', epoch: state.epoch, relation, plan, asOf: null, snapshot: settings.snapshot,
-        slices: settings.snapshot ? state.slices.snapshot : state.slices.catchUp, streamed: stream,
+        slices: settings.snapshot ? state.slices.snapshot : state.slices.catchUp,
+        streamed: stream === null ? null : { ...stream, patienceMs: patienceMs(state) },
       },
     );
   }
@@ -96,4 +97,12 @@ function takeOverBatch(frontier: Frontier, inputs: StepInputs): WrittenBatch {
   return {
     batch: { ordinal: 0, snapshotId: inputs.snapshotId, span: makeSpan(frontier, frontier) }, manifests: [], added: NOTHING_ADDED,
   };
+}
+
+/** See snapshot-pace.ts. */
+const SNAPSHOT_PATIENCE_MS = 10_000;
+
+/** After a failure there is none: the source may have dropped us because we made it wait. */
+function patienceMs(state: SinkState): number {
+  return state.failures === 0 ? SNAPSHOT_PATIENCE_MS : 0;
 }

@@ -219,8 +219,8 @@ export const ROW_BUGS: readonly Mutation[] = [
       },
       {
         file: 'sink/incarnation.ts',
-        find: 'if (!this.#paused && heldBytes > rowBytesMax',
-        replace: 'if (heldBytes < 0',
+        find: 'if (waitsForDisk || waitsForEncoder) this.#pause();',
+        replace: 'if (heldBytes < 0) this.#pause();',
       },
     ],
   },
