@@ -12,7 +12,7 @@ import type { NestedField } from '../iceberg/types.ts';
 import { type NullingPolicy, type Slot } from './columns/column.ts';
 import { Int32Column, Int64Column } from './columns/integers.ts';
 import { makeSlot } from './columns/make-column.ts';
-import { RowDecoder } from './copy-row.ts';
+import { BLOCK_ROWS, RowDecoder } from './copy-row.ts';
 import type { WritePlan } from './plan.ts';
 import { type FileOutput, type FileSpec, type TableFile, openTableFile } from './table-file.ts';
 import { DIFF_COLUMN, TIMESTAMP_COLUMN } from './table-plan.ts';
@@ -119,7 +119,7 @@ async function writeRows(
     const times = copies === null ? 1 : copies[index] ?? 0;
     for (let copy = 0; copy < times; copy++) {
       output.decoder.append(chunk.bytes, start, end);
-      if (output.file.countRow(end - start)) await flush(output);
+      if (output.file.countRows(1, end - start)) await flush(output);
     }
   }
   output.decoder.settle();
@@ -132,7 +132,14 @@ async function writeRows(
 async function writeInserts(plan: WritePlan, output: Output, chunks: readonly RowChunk[]): Promise<void> {
   for (const chunk of chunks) {
     const words = diffWords(chunk);
-    for (let row = 0; row < chunk.rowCount; row++) {
+    for (let row = 0; row < chunk.rowCount;) {
+      const single = output.file.clipRun(singleInserts(words, row, chunk.rowCount));
+      if (single > 0) {
+        output.decoder.takeRows(chunk.bytes, chunk.starts, chunk.ends, row, row + single);
+        if (output.file.countRows(single, textBytes(chunk, row, row + single))) await flush(output);
+        row += single;
+        continue;
+      }
       const start = chunk.starts[row] ?? 0;
       const end = chunk.ends[row] ?? 0;
       const copies = diffNumber(words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
@@ -141,11 +148,27 @@ async function writeInserts(plan: WritePlan, output: Output, chunks: readonly Ro
       }
       for (let copy = 0; copy < copies; copy++) {
         output.decoder.append(chunk.bytes, start, end);
-        if (output.file.countRow(end - start)) await flush(output);
+        if (output.file.countRows(1, end - start)) await flush(output);
       }
+      row += 1;
     }
   }
   output.decoder.settle();
+}
+
+/** Rows from `from` on, at most a block, that are inserted once each. */
+function singleInserts(words: Int32Array, from: number, rowCount: number): number {
+  const to = Math.min(from + BLOCK_ROWS, rowCount);
+  let row = from;
+  while (row < to && words[row * 2] === 1 && words[row * 2 + 1] === 0) row += 1;
+  return row - from;
+}
+
+/** Of the relation's columns in those rows; what lies between rows is not theirs. */
+function textBytes({ starts, ends }: RowChunk, from: number, to: number): number {
+  let bytes = 0;
+  for (let row = from; row < to; row++) bytes += (ends[row] ?? 0) - (starts[row] ?? 0);
+  return bytes;
 }
 
 function appendWriter(plan: WritePlan, policy: NullingPolicy, files: SpanFiles): SpanWriter {
@@ -156,8 +179,8 @@ function appendWriter(plan: WritePlan, policy: NullingPolicy, files: SpanFiles):
   }));
   const diffField = systemField(plan, DIFF_COLUMN);
   const timeField = systemField(plan, TIMESTAMP_COLUMN);
-  const diff = new Int32Column({ fieldId: diffField.id, type: { kind: 'int' }, bounded: true }, notFromText);
-  const time = new Int64Column({ fieldId: timeField.id, type: { kind: 'long' }, bounded: true }, notFromText);
+  const diff = new Int32Column({ fieldId: diffField.id, type: { kind: 'int' }, bounded: true }, NOT_FROM_TEXT);
+  const time = new Int64Column({ fieldId: timeField.id, type: { kind: 'long' }, bounded: true }, NOT_FROM_TEXT);
   byId.set(diffField.id, { column: diff, required: true, policy });
   byId.set(timeField.id, { column: time, required: true, policy });
   const { fields } = plan.schema;
@@ -179,6 +202,8 @@ function notFromText(): never {
   invariant(false, 'the system columns of append mode are not part of the row');
 }
 
+const NOT_FROM_TEXT = { parse: notFromText, plain: notFromText };
+
 function systemField(plan: WritePlan, name: string): NestedField {
   const field = plan.schema.fields.find((candidate) => candidate.name === name);
   invariant(field !== undefined, `the table of an append sink has ${name}`);
@@ -187,6 +212,9 @@ function systemField(plan: WritePlan, name: string): NestedField {
 
 const INT64_MAX_HIGH = 0x7fff_ffff;
 
+/** Bytes that diff and time add to a row. */
+const SYSTEM_BYTES = 12;
+
 /** Each change as it came: a diff of n is n rows of diff 1, a negative one of diff -1, as Materialize writes them. */
 async function writeChanges(
   output: Output, diff: Int32Column, time: Int64Column, chunks: readonly RowChunk[],
@@ -194,7 +222,16 @@ async function writeChanges(
   for (const chunk of chunks) {
     const diffs = diffWords(chunk);
     const times = new Int32Array(chunk.times.buffer, chunk.times.byteOffset, chunk.rowCount * 2);
-    for (let row = 0; row < chunk.rowCount; row++) {
+    for (let row = 0; row < chunk.rowCount;) {
+      const single = output.file.clipRun(singleChanges(diffs, times, row, chunk.rowCount));
+      if (single > 0) {
+        output.decoder.takeRows(chunk.bytes, chunk.starts, chunk.ends, row, row + single);
+        diff.appendLowWords(diffs, row, row + single);
+        time.appendAllWords(times, row, row + single);
+        if (output.file.countRows(single, textBytes(chunk, row, row + single) + single * SYSTEM_BYTES)) await flush(output);
+        row += single;
+        continue;
+      }
       const start = chunk.starts[row] ?? 0;
       const end = chunk.ends[row] ?? 0;
       const change = diffNumber(diffs[row * 2] ?? 0, diffs[row * 2 + 1] ?? 0);
@@ -206,9 +243,22 @@ async function writeChanges(
         output.decoder.append(chunk.bytes, start, end);
         diff.appendNumber(change > 0 ? 1 : -1);
         time.appendWords(timeLow, timeHigh);
-        if (output.file.countRow(end - start + 12)) await flush(output);
+        if (output.file.countRows(1, end - start + SYSTEM_BYTES)) await flush(output);
       }
+      row += 1;
     }
   }
   output.decoder.settle();
+}
+
+/** Rows from `from` on, at most a block, whose diff is 1 or -1 and whose time the long column can show. */
+function singleChanges(diffs: Int32Array, times: Int32Array, from: number, rowCount: number): number {
+  const to = Math.min(from + BLOCK_ROWS, rowCount);
+  let row = from;
+  for (; row < to; row++) {
+    const low = diffs[row * 2];
+    const isSingle = (low === 1 && diffs[row * 2 + 1] === 0) || (low === -1 && diffs[row * 2 + 1] === -1);
+    if (!isSingle || (times[row * 2 + 1] ?? 0) < 0) break;
+  }
+  return row - from;
 }

@@ -62,8 +62,10 @@ const BATCH_TEXT_BYTES = 32 * 1024 * 1024;
 const ASSUMED_RATIO = 0.4;
 
 export interface TableFile {
-  /** Counts a row that was appended to the slots; true when `flush` must come before the next. */
-  countRow(textBytes: number): boolean;
+  /** How many of that many rows the batch has room for: not fewer than one, of more than none. */
+  clipRun(rows: number): number;
+  /** Counts rows that were appended to the slots; true when `flush` must come before the next. */
+  countRows(rows: number, textBytes: number): boolean;
   /** Makes a row group of the batch, and closes the file if it is large enough. */
   flush(): Promise<void>;
   /** Writes out what is left. */
@@ -118,10 +120,11 @@ export function openTableFile(spec: FileSpec): TableFile {
   }
 
   return {
-    countRow(textBytes) {
-      batchRows += 1;
+    clipRun: (rows) => Math.min(rows, BATCH_ROWS - batchRows),
+    countRows(rows, textBytes) {
+      batchRows += rows;
       batchText += textBytes;
-      totalRows += 1;
+      totalRows += rows;
       return batchRows >= BATCH_ROWS || batchText >= batchTextBytes;
     },
     async flush() {

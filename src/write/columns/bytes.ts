@@ -3,8 +3,9 @@ import { isUtf8 } from 'node:buffer';
 
 import { Binary, type Data, FixedSizeBinary, Utf8, makeData } from 'apache-arrow';
 
-import { type LeafSpec, malformed, unrepresentable } from './column.ts';
+import { type FieldBlock, type LeafSpec, TAB, malformed, unrepresentable } from './column.ts';
 import { FIRST_CAPACITY, Leaf } from './leaf.ts';
+import { BACKSLASH } from './scan.ts';
 
 /**
  * `text`: the bytes as they are. `char`: one raw byte that need not be UTF-8, then it has no string form.
@@ -16,6 +17,9 @@ export type BytesForm = 'text' | 'char' | 'hex' | 'uuid';
 const MAX_COLUMN_BYTES = 0x7fff_ffff;
 /** Below this a loop beats the call of `set`. */
 const SHORT_COPY = 24;
+
+/** Beyond this a native search for the end and a native copy are the faster way. */
+const SHORT_FIELD = 64;
 
 /** Values looked at when deciding on a dictionary. */
 const DISTINCT_SAMPLE = 2048;
@@ -91,11 +95,31 @@ export class BytesColumn extends Leaf {
     this.#offsets[this.length] = this.#offsets[this.length - 1] ?? 0;
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+  override takePlainFields(block: FieldBlock, from: number): number {
+    if (!this.#isText) return from;
+    const { bytes, cursors, ends, rows } = block;
+    for (let row = from; row < rows; row++) {
+      let at = cursors[row] ?? 0;
+      const end = ends[row] ?? 0;
+      if (at > end) return row;
+      const limit = Math.min(end, at + SHORT_FIELD);
+      this.reserve();
+      let to = this.#offsets[this.length] ?? 0;
+      if (to + limit - at > this.#data.length) this.#growData(to + limit - at);
+      const data = this.#data;
+      let byte = TAB;
+      while (at < limit) {
+        byte = bytes[at] ?? 0;
+        if (byte === TAB || byte === BACKSLASH) break;
+        data[to++] = byte;
+        at += 1;
+      }
+      if (at < end && byte !== TAB) return row;
+      this.length += 1;
+      this.#offsets[this.length] = to;
+      cursors[row] = at + 1;
     }
+    return rows;
   }
 
   rawBytes(): number {
@@ -170,13 +194,6 @@ export class UuidColumn extends Leaf {
       this.#data[to++] = hexByte(bytes, at);
     }
     this.length += 1;
-  }
-
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
-    }
   }
 
   rawBytes(): number {

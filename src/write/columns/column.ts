@@ -24,10 +24,11 @@ export interface Column {
   append(bytes: Uint8Array, start: number, end: number): void;
   appendNull(): void;
   /**
-   * Takes `count` values at once, bytes[starts[i]..ends[i]); with `isNull`, NULL where it is 1. When it throws, `length` has grown
-   * by the values before the one at fault.
+   * Takes the fields of the rows from `from` on for as long as they are plain: the usual form of the type, without NULL and escapes.
+   * Moves the cursor of each row behind the tab that follows, and returns the first row not taken, whose cursor is where it was.
+   * Never throws: what is not plain, `append` sees.
    */
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void;
+  takePlainFields(block: FieldBlock, from: number): number;
   /** Forgets the values from `length` on, and whatever a failed append left behind. */
   truncate(length: number): void;
   /** Forgets all values and keeps the buffers: whoever took `toArrow` must be done with it. */
@@ -38,6 +39,19 @@ export interface Column {
   toArrow(required: boolean): Data;
   leaves(): readonly LeafColumn[];
 }
+
+/**
+ * Rows of COPY text that are taken apart column by column. Row i has its next field at cursors[i] and ends at ends[i], exclusively;
+ * a cursor behind that end has no field left. Tabs separate fields; what stands at ends[i] means nothing.
+ */
+export interface FieldBlock {
+  bytes: Uint8Array;
+  readonly cursors: Uint32Array;
+  readonly ends: Uint32Array;
+  rows: number;
+}
+
+export const TAB = 0x09;
 
 export interface LeafMetrics {
   readonly values: number;
@@ -117,16 +131,6 @@ export function appendToSlot(slot: Slot, bytes: Uint8Array, start: number, end: 
     slot.column.truncate(mark);
     slot.column.appendNull();
     slot.policy.count += 1;
-  }
-}
-
-/** `appendAll` of columns that parse a structure: its loop is the least of what they do. Leaves have their own, see there. */
-export function appendEach(
-  column: Column, bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number,
-): void {
-  for (let index = 0; index < count; index++) {
-    if (isNull !== null && isNull[index] === 1) column.appendNull();
-    else column.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
   }
 }
 

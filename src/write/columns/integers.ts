@@ -3,24 +3,40 @@ import {
   type Data, DateDay, Int32, Int64, TimeMicrosecond, TimestampMicrosecond, makeData,
 } from 'apache-arrow';
 
-import type { LeafSpec } from './column.ts';
+import { type FieldBlock, type LeafSpec, TAB } from './column.ts';
 import { FIRST_CAPACITY, Leaf } from './leaf.ts';
 import { storeInt64 } from './number-text.ts';
 
-export type ParseInt32 = (bytes: Uint8Array, start: number, end: number) => number;
-export type ParseInt64 = (bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number) => void;
+/**
+ * Stores the value whose text begins at `start` and is followed by something else, at the latest at `end`. Returns where the text
+ * ends, or -1 for what isn't its usual form, whatever that is; `parse` decides about it.
+ */
+export type PlainText = (bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number) => number;
+
+/** For types of which there are few values. */
+export const notPlain: PlainText = () => -1;
+
+/** How the values of a type read. */
+export interface Int32Text {
+  readonly parse: (bytes: Uint8Array, start: number, end: number) => number;
+  readonly plain: PlainText;
+}
+export interface Int64Text {
+  readonly parse: (bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number) => void;
+  readonly plain: PlainText;
+}
 
 export class Int32Column extends Leaf {
-  readonly #parse: ParseInt32;
+  readonly #text: Int32Text;
   #values = new Int32Array(FIRST_CAPACITY);
 
-  constructor(spec: LeafSpec, parse: ParseInt32) {
+  constructor(spec: LeafSpec, text: Int32Text) {
     super(spec);
-    this.#parse = parse;
+    this.#text = text;
   }
 
   append(bytes: Uint8Array, start: number, end: number): void {
-    this.appendNumber(this.#parse(bytes, start, end));
+    this.appendNumber(this.#text.parse(bytes, start, end));
   }
 
   appendNumber(value: number): void {
@@ -29,11 +45,22 @@ export class Int32Column extends Leaf {
     this.length += 1;
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+  /** The low words of 64-bit values `from` to `to`. */
+  appendLowWords(words: Int32Array, from: number, to: number): void {
+    for (let index = from; index < to; index++) this.appendNumber(words[index * 2] ?? 0);
+  }
+
+  override takePlainFields(block: FieldBlock, from: number): number {
+    const { bytes, cursors, ends, rows } = block;
+    for (let row = from; row < rows; row++) {
+      const end = ends[row] ?? 0;
+      if (this.length === this.#values.length) this.reserve();
+      const next = this.#text.plain(bytes, cursors[row] ?? 0, end, this.#values, this.length);
+      if (next < 0 || (next < end && bytes[next] !== TAB)) return row;
+      this.length += 1;
+      cursors[row] = next + 1;
     }
+    return rows;
   }
 
   rawBytes(): number {
@@ -56,17 +83,17 @@ export class Int32Column extends Leaf {
 }
 
 export class Int64Column extends Leaf {
-  readonly #parse: ParseInt64;
+  readonly #text: Int64Text;
   #words = new Int32Array(FIRST_CAPACITY * 2);
 
-  constructor(spec: LeafSpec, parse: ParseInt64) {
+  constructor(spec: LeafSpec, text: Int64Text) {
     super(spec);
-    this.#parse = parse;
+    this.#text = text;
   }
 
   append(bytes: Uint8Array, start: number, end: number): void {
     if (this.length * 2 === this.#words.length) this.reserve();
-    this.#parse(bytes, start, end, this.#words, this.length * 2);
+    this.#text.parse(bytes, start, end, this.#words, this.length * 2);
     this.length += 1;
   }
 
@@ -78,17 +105,30 @@ export class Int64Column extends Leaf {
     this.length += 1;
   }
 
+  /** Values `from` to `to` of as many pairs of words. */
+  appendAllWords(words: Int32Array, from: number, to: number): void {
+    while ((this.length + to - from) * 2 > this.#words.length) this.#grow();
+    this.#words.set(words.subarray(from * 2, to * 2), this.length * 2);
+    this.length += to - from;
+  }
+
   appendNumber(value: number): void {
     this.reserve();
     storeInt64(value, this.#words, this.length * 2);
     this.length += 1;
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+  override takePlainFields(block: FieldBlock, from: number): number {
+    const { bytes, cursors, ends, rows } = block;
+    for (let row = from; row < rows; row++) {
+      const end = ends[row] ?? 0;
+      if (this.length * 2 === this.#words.length) this.reserve();
+      const next = this.#text.plain(bytes, cursors[row] ?? 0, end, this.#words, this.length * 2);
+      if (next < 0 || (next < end && bytes[next] !== TAB)) return row;
+      this.length += 1;
+      cursors[row] = next + 1;
     }
+    return rows;
   }
 
   rawBytes(): number {
@@ -106,7 +146,10 @@ export class Int64Column extends Leaf {
   }
 
   protected reserve(): void {
-    if (this.length * 2 < this.#words.length) return;
+    if (this.length * 2 === this.#words.length) this.#grow();
+  }
+
+  #grow(): void {
     const grown = new Int32Array(this.#words.length * 2);
     grown.set(this.#words);
     this.#words = grown;

@@ -5,7 +5,7 @@
 import type { Data } from 'apache-arrow';
 
 import type { PrimitiveType } from '../../iceberg/types.ts';
-import type { LeafColumn, LeafMetrics, LeafSpec } from './column.ts';
+import type { FieldBlock, LeafColumn, LeafMetrics, LeafSpec } from './column.ts';
 import { Validity } from './validity.ts';
 
 export const FIRST_CAPACITY = 1024;
@@ -28,12 +28,15 @@ export abstract class Leaf implements LeafColumn {
   }
 
   abstract append(bytes: Uint8Array, start: number, end: number): void;
-  /** Each class has the loop for itself: in one shared by all, no call of `append` could be inlined. */
-  abstract appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void;
   abstract rawBytes(): number;
   abstract toArrow(required: boolean): Data;
   /** Makes room for one more value at `length`; called for nulls too. */
   protected abstract reserve(): void;
+
+  /** Classes of which there are many values have loops of their own: in one shared by all, nothing could be inlined. */
+  takePlainFields(_block: FieldBlock, from: number): number {
+    return from;
+  }
 
   appendNull(): void {
     this.reserve();

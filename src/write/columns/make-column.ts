@@ -10,12 +10,14 @@ import type { RecordField, SqlType } from '../../relation/sql-type.ts';
 import { arrowType } from '../arrow-types.ts';
 import { BytesColumn, UuidColumn } from './bytes.ts';
 import type { Column, LeafSpec, NullingPolicy, Slot } from './column.ts';
-import { Int32Column, Int64Column } from './integers.ts';
-import { parseInt64, parseSmallInteger } from './number-text.ts';
+import { Int32Column, Int64Column, notPlain } from './integers.ts';
+import { parseInt64, parseSmallInteger, plainInt32, plainInt64 } from './number-text.ts';
 import { BoolColumn, DecimalColumn, FloatColumn } from './numbers.ts';
 import { ListColumn, MapColumn } from './repeated.ts';
 import { ArrayColumn, RangeColumn, RecordColumn } from './structs.ts';
-import { parseDate, parseTime, parseTimestamp, parseTimestamptz } from './time-text.ts';
+import {
+  parseDate, parseTime, parseTimestamp, parseTimestamptz, plainDate, plainTimestamp, plainTimestamptz,
+} from './time-text.ts';
 
 /** The slot of a top-level column. */
 export function makeSlot(sqlType: SqlType, field: NestedField, policy: NullingPolicy): Slot {
@@ -60,7 +62,11 @@ const UINT2 = { min: 0, max: 65_535 };
 const INT4 = { min: -2_147_483_648, max: 2_147_483_647 };
 
 function int32(spec: LeafSpec, bounds: { readonly min: number; readonly max: number }): Int32Column {
-  return new Int32Column(spec, (bytes, start, end) => parseSmallInteger(bytes, start, end, bounds.min, bounds.max));
+  const { min, max } = bounds;
+  return new Int32Column(spec, {
+    parse: (bytes, start, end) => parseSmallInteger(bytes, start, end, min, max),
+    plain: (bytes, start, end, words, at) => plainInt32(bytes, start, end, min, max, words, at),
+  });
 }
 
 function makeScalar(sqlType: SqlType & { readonly kind: 'scalar' }, spec: LeafSpec): Column {
@@ -75,7 +81,7 @@ function makeScalar(sqlType: SqlType & { readonly kind: 'scalar' }, spec: LeafSp
     case 'regclass':
     case 'regproc':
     case 'regtype':
-      return new Int64Column(spec, parseInt64);
+      return new Int64Column(spec, { parse: parseInt64, plain: plainInt64 });
     case 'uint8':
     case 'mz_timestamp':
     case 'numeric':
@@ -83,10 +89,10 @@ function makeScalar(sqlType: SqlType & { readonly kind: 'scalar' }, spec: LeafSp
     case 'real':
     case 'double precision':
       return new FloatColumn(spec);
-    case 'date': return new Int32Column(spec, parseDate);
-    case 'time': return new Int64Column(spec, parseTime);
-    case 'timestamp': return new Int64Column(spec, parseTimestamp);
-    case 'timestamptz': return new Int64Column(spec, parseTimestamptz);
+    case 'date': return new Int32Column(spec, { parse: parseDate, plain: plainDate });
+    case 'time': return new Int64Column(spec, { parse: parseTime, plain: notPlain });
+    case 'timestamp': return new Int64Column(spec, { parse: parseTimestamp, plain: plainTimestamp });
+    case 'timestamptz': return new Int64Column(spec, { parse: parseTimestamptz, plain: plainTimestamptz });
     case 'bytea': return new BytesColumn(spec, 'hex');
     case '"char"': return new BytesColumn(spec, 'char');
     case 'uuid': return spec.type.kind === 'string' ? new BytesColumn(spec, 'uuid') : new UuidColumn(spec);

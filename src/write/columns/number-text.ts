@@ -12,7 +12,7 @@ const DOT = 0x2e;
 const ZERO = 0x30;
 
 /** Powers of ten that are exact as doubles. */
-const POW10 = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
+export const POW10: readonly number[] = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
 
 /** The decimal digits from start to end as a number; at most 15, so that it is exact. */
 export function digits(bytes: Uint8Array, start: number, end: number): number {
@@ -42,6 +42,39 @@ export function storeInt64(value: number, words: Int32Array, at: number): void {
   // ToInt32 is taken modulo 2^32 also for negative numbers, which is two's complement.
   words[at] = value | 0;
   words[at + 1] = Math.floor(value / WORD);
+}
+
+/** A whole number of at most 15 digits; see PlainText. */
+export function plainInt64(bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number): number {
+  const negative = bytes[start] === MINUS;
+  const first = negative ? start + 1 : start;
+  let next = first;
+  let value = 0;
+  for (; next < end; next++) {
+    const digit = (bytes[next] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
+  }
+  if (next === first || next - first > 15) return -1;
+  storeInt64(negative ? 0 - value : value, words, at);
+  return next;
+}
+
+/** The same between two bounds, stored as one word. */
+export function plainInt32(bytes: Uint8Array, start: number, end: number, min: number, max: number, words: Int32Array, at: number): number {
+  const negative = bytes[start] === MINUS;
+  const first = negative ? start + 1 : start;
+  let next = first;
+  let value = 0;
+  for (; next < end; next++) {
+    const digit = (bytes[next] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
+  }
+  if (negative) value = 0 - value;
+  if (next === first || next - first > 15 || value < min || value > max) return -1;
+  words[at] = value;
+  return next;
 }
 
 export function parseInt64(bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number): void {
@@ -85,7 +118,7 @@ function multiplyAdd(factor: number, addend: number): void {
 export function parseDecimal(
   bytes: Uint8Array, start: number, end: number, precision: number, scale: number, words: Int32Array, at: number,
 ): void {
-  if (parseShortDecimal(bytes, start, end, scale, words, at)) return;
+  if (shortDecimal(bytes, start, end, scale, words, at) === end) return;
   const negative = bytes[start] === MINUS;
   let first = negative ? start + 1 : start;
   if (isSpecial(bytes, first, end)) unrepresentable('NaN and infinities have no decimal form');
@@ -128,29 +161,34 @@ function checkDigits(bytes: Uint8Array, first: number, dot: number, end: number)
 
 /**
  * The common case in one pass: at most 15 digits once the scale is applied, where doubles are exact and any
- * precision of ours is kept. False leaves the value, and every complaint about it, to the long way.
+ * precision of ours is kept. Returns where the number ends, as PlainText does; -1 leaves the value, and every complaint
+ * about it, to the long way.
  */
-function parseShortDecimal(
+export function shortDecimal(
   bytes: Uint8Array, start: number, end: number, scale: number, words: Int32Array, at: number,
-): boolean {
+): number {
   const negative = bytes[start] === MINUS;
   const first = negative ? start + 1 : start;
-  let dot = end;
+  let dot = -1;
   let value = 0;
-  for (let index = first; index < end; index++) {
-    const digit = (bytes[index] ?? 0) - ZERO;
+  let next = first;
+  for (; next < end; next++) {
+    const byte = bytes[next] ?? 0;
+    const digit = byte - ZERO;
     if (digit >= 0 && digit <= 9) value = value * 10 + digit;
-    else if (bytes[index] === DOT && dot === end) dot = index;
-    else return false;
+    else if (byte === DOT && dot < 0) dot = next;
+    else break;
   }
-  const fraction = dot === end ? 0 : end - dot - 1;
-  if (dot === first || dot === end - 1 || fraction > scale || dot - first + scale > 15) return false;
+  const point = dot < 0 ? next : dot;
+  const fraction = dot < 0 ? 0 : next - dot - 1;
+  if (point === first || dot === next - 1 || fraction > scale || point - first + scale > 15) return -1;
   const magnitude = value * (POW10[scale - fraction] ?? 0);
   const signed = negative ? 0 - magnitude : magnitude;
   storeInt64(signed, words, at);
-  words[at + 2] = signed < 0 ? -1 : 0;
-  words[at + 3] = signed < 0 ? -1 : 0;
-  return true;
+  const sign = signed < 0 ? -1 : 0;
+  words[at + 2] = sign;
+  words[at + 3] = sign;
+  return next;
 }
 
 function storeLongDecimal(
@@ -181,32 +219,35 @@ function storeLongDecimal(
   }
 }
 
-/**
- * Text of a float in Rust's or Postgres's shortest form. Up to 15 digits and a power of ten up to 22 both
- * operands are exact doubles, so one multiplication or division rounds once, as IEEE 754 wants (Clinger).
- */
+/** Text of a float in Rust's or Postgres's shortest form. */
 export function parseDouble(bytes: Uint8Array, start: number, end: number): number {
+  return shortDouble(bytes, start, end, oneDouble, 0) === end ? oneDouble[0] ?? 0 : parseOtherDouble(bytes, start, end);
+}
+
+const oneDouble = new Float64Array(1);
+
+/**
+ * Plain notation of at most 15 digits, stored at `at`; returns where it ends, as PlainText does. The digits and the power of ten
+ * are exact doubles, so one division rounds once, as IEEE 754 wants (Clinger). Nothing of it is too large or small for a float.
+ */
+export function shortDouble(bytes: Uint8Array, start: number, end: number, out: Float32Array | Float64Array, at: number): number {
   const negative = bytes[start] === MINUS;
+  const first = negative ? start + 1 : start;
+  let dot = -1;
   let mantissa = 0;
-  let count = 0;
-  let fraction = 0;
-  let seenDot = 0;
-  for (let at = negative ? start + 1 : start; at < end; at++) {
-    const byte = bytes[at] ?? 0;
+  let next = first;
+  for (; next < end; next++) {
+    const byte = bytes[next] ?? 0;
     const digit = byte - ZERO;
-    if (digit >= 0 && digit <= 9) {
-      mantissa = mantissa * 10 + digit;
-      count += 1;
-      fraction += seenDot;
-    } else if (byte === DOT && seenDot === 0) {
-      seenDot = 1;
-    } else {
-      return parseOtherDouble(bytes, start, end);
-    }
+    if (digit >= 0 && digit <= 9) mantissa = mantissa * 10 + digit;
+    else if (byte === DOT && dot < 0) dot = next;
+    else break;
   }
-  if (count === 0 || count > 15) return parseOtherDouble(bytes, start, end);
-  const value = mantissa / (POW10[fraction] ?? 1);
-  return negative ? -value : value;
+  const count = next - first - (dot < 0 ? 0 : 1);
+  if (count < 1 || count > 15) return -1;
+  const value = dot < 0 ? mantissa : mantissa / (POW10[next - dot - 1] ?? 1);
+  out[at] = negative ? -value : value;
+  return next;
 }
 
 function parseOtherDouble(bytes: Uint8Array, start: number, end: number): number {

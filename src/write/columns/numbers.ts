@@ -2,9 +2,12 @@
 import { Bool, type Data, Decimal, Float32, Float64, makeData } from 'apache-arrow';
 
 import { invariant } from '../../errors.ts';
-import { type LeafSpec, malformed } from './column.ts';
+import { type FieldBlock, type LeafSpec, TAB, malformed } from './column.ts';
 import { FIRST_CAPACITY, Leaf } from './leaf.ts';
-import { checkKept, parseDecimal, parseDouble } from './number-text.ts';
+import { checkKept, parseDecimal, parseDouble, shortDecimal, shortDouble } from './number-text.ts';
+
+const TRUE = 0x74; // t
+const FALSE = 0x66; // f
 
 /** Arrow keeps booleans as bits. */
 export class BoolColumn extends Leaf {
@@ -12,8 +15,8 @@ export class BoolColumn extends Leaf {
 
   append(bytes: Uint8Array, start: number, end: number): void {
     const letter = bytes[start];
-    if (end - start !== 1 || (letter !== 0x74 && letter !== 0x66)) malformed('t or f expected');
-    this.appendBool(letter === 0x74);
+    if (end - start !== 1 || (letter !== TRUE && letter !== FALSE)) malformed('t or f expected');
+    this.appendBool(letter === TRUE);
   }
 
   appendBool(value: boolean): void {
@@ -24,11 +27,18 @@ export class BoolColumn extends Leaf {
     this.length += 1;
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+  override takePlainFields(block: FieldBlock, from: number): number {
+    const { bytes, cursors, ends, rows } = block;
+    for (let row = from; row < rows; row++) {
+      const at = cursors[row] ?? 0;
+      const end = ends[row] ?? 0;
+      const letter = bytes[at];
+      const isPlain = at < end && (letter === TRUE || letter === FALSE) && (at + 1 === end || bytes[at + 1] === TAB);
+      if (!isPlain) return row;
+      this.appendBool(letter === TRUE);
+      cursors[row] = at + 2;
     }
+    return rows;
   }
 
   rawBytes(): number {
@@ -70,11 +80,17 @@ export class FloatColumn extends Leaf {
     this.length += 1;
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+  override takePlainFields(block: FieldBlock, from: number): number {
+    const { bytes, cursors, ends, rows } = block;
+    for (let row = from; row < rows; row++) {
+      const end = ends[row] ?? 0;
+      if (this.length === this.#values.length) this.reserve();
+      const next = shortDouble(bytes, cursors[row] ?? 0, end, this.#values, this.length);
+      if (next < 0 || (next < end && bytes[next] !== TAB)) return row;
+      this.length += 1;
+      cursors[row] = next + 1;
     }
+    return rows;
   }
 
   override observe(): void {
@@ -127,11 +143,17 @@ export class DecimalColumn extends Leaf {
     this.length += 1;
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    for (let index = 0; index < count; index++) {
-      if (isNull !== null && isNull[index] === 1) this.appendNull();
-      else this.append(bytes, starts[index] ?? 0, ends[index] ?? 0);
+  override takePlainFields(block: FieldBlock, from: number): number {
+    const { bytes, cursors, ends, rows } = block;
+    for (let row = from; row < rows; row++) {
+      const end = ends[row] ?? 0;
+      if (this.length * 4 === this.#words.length) this.reserve();
+      const next = shortDecimal(bytes, cursors[row] ?? 0, end, this.#scale, this.#words, this.length * 4);
+      if (next < 0 || (next < end && bytes[next] !== TAB)) return row;
+      this.length += 1;
+      cursors[row] = next + 1;
     }
+    return rows;
   }
 
   rawBytes(): number {

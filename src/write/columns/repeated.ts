@@ -3,7 +3,7 @@ import { type Data, type List, type Map_, Struct, makeData } from 'apache-arrow'
 
 import { invariant } from '../../errors.ts';
 import {
-  type Column, type LeafColumn, type Slot, appendEach, appendNullToSlot, appendToSlot, malformed,
+  type Column, type FieldBlock, type LeafColumn, type Slot, appendNullToSlot, appendToSlot, malformed,
 } from './column.ts';
 import type { Int32Column } from './integers.ts';
 import type { BytesColumn } from './bytes.ts';
@@ -123,8 +123,8 @@ export class ListColumn implements Column {
     this.#element.column.reset();
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    appendEach(this, bytes, starts, ends, isNull, count);
+  takePlainFields(_block: FieldBlock, from: number): number {
+    return from;
   }
 
   rawBytes(): number {
@@ -298,8 +298,8 @@ export class MapColumn implements Column {
     this.#value.column.reset();
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    appendEach(this, bytes, starts, ends, isNull, count);
+  takePlainFields(_block: FieldBlock, from: number): number {
+    return from;
   }
 
   rawBytes(): number {

@@ -6,7 +6,7 @@ import { type Data, type Struct, makeData } from 'apache-arrow';
 
 import { invariant } from '../../errors.ts';
 import {
-  type Column, type LeafColumn, type Slot, type TextShape, appendEach, appendNullToSlot, appendToSlot, malformed,
+  type Column, type FieldBlock, type LeafColumn, type Slot, type TextShape, appendNullToSlot, appendToSlot, malformed,
 } from './column.ts';
 import { Int32Column } from './integers.ts';
 import { BoolColumn } from './numbers.ts';
@@ -54,8 +54,8 @@ abstract class StructColumn implements Column {
     this.length = 0;
   }
 
-  appendAll(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, isNull: Uint8Array | null, count: number): void {
-    appendEach(this, bytes, starts, ends, isNull, count);
+  takePlainFields(_block: FieldBlock, from: number): number {
+    return from;
   }
 
   rawBytes(): number {

@@ -3,8 +3,11 @@
  * Forms: `YYYY…-MM-DD[ BC]`, `HH:MM:SS[.f{1,6}]`, both joined by a space, `+00` after a timestamptz, ` BC` last.
  */
 import { malformed, unrepresentable } from './column.ts';
-import { digits, storeInt64 } from './number-text.ts';
+import type { PlainText } from './integers.ts';
+import { POW10, digits, storeInt64 } from './number-text.ts';
 
+const ZERO = 0x30;
+const DOT = 0x2e;
 const DASH = 0x2d;
 const COLON = 0x3a;
 const SPACE = 0x20;
@@ -81,8 +84,8 @@ function timePart(bytes: Uint8Array, start: number, end: number): number {
 function fractionMicros(bytes: Uint8Array, start: number, end: number): number {
   if (start === end) return 0;
   const count = end - start - 1;
-  if (bytes[start] !== 0x2e || count < 1 || count > 6) malformed('a fraction of one to six digits expected');
-  return digits(bytes, start + 1, end) * 10 ** (6 - count);
+  if (bytes[start] !== DOT || count < 1 || count > 6) malformed('a fraction of one to six digits expected');
+  return digits(bytes, start + 1, end) * (POW10[6 - count] ?? 0);
 }
 
 export function parseTime(bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number): void {
@@ -126,3 +129,68 @@ function storeTimestamp(
   words[at] = Number(BigInt.asIntN(32, micros));
   words[at + 1] = Number(micros >> 32n);
 }
+
+/** What no date of four digits is. */
+const NO_DATE = 0x3fff_ffff;
+
+/** Days of the ten characters `YYYY-MM-DD` at `start`, which must lie before the end of the bytes. */
+function plainDays(bytes: Uint8Array, start: number): number {
+  const year = twoDigits(bytes, start) * 100 + twoDigits(bytes, start + 2);
+  const month = twoDigits(bytes, start + 5);
+  const day = twoDigits(bytes, start + 8);
+  // Of a pair that isn't two digits the sum is negative, or beyond any date.
+  if (year <= 0 || year > 9999 || month < 1 || month > 12 || bytes[start + 4] !== DASH || bytes[start + 7] !== DASH) return NO_DATE;
+  if (year !== lastMonth.year || month !== lastMonth.month) rememberMonth(year, month);
+  return day < 1 || day > lastMonth.length ? NO_DATE : lastMonth.firstDay + day - 1;
+}
+
+/** Two digits as a number, or one that is beyond all that two digits can be. */
+function twoDigits(bytes: Uint8Array, at: number): number {
+  const tens = (bytes[at] ?? 0) - ZERO;
+  const ones = (bytes[at + 1] ?? 0) - ZERO;
+  return tens < 0 || tens > 9 || ones < 0 || ones > 9 ? 0xffff : tens * 10 + ones;
+}
+
+export function plainDate(bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number): number {
+  if (end - start < 10) return -1;
+  const days = plainDays(bytes, start);
+  if (days === NO_DATE) return -1;
+  words[at] = days;
+  return start + 10;
+}
+
+/** `YYYY-MM-DD HH:MM:SS[.f]` as PlainText, in the years whose microseconds are exact doubles; with `zone` the offset `+00` behind it. */
+function plainTimestampOf(zone: boolean): PlainText {
+  return (bytes, start, end, words, at) => {
+    if (end - start < 19 || bytes[start + 10] !== SPACE) return -1;
+    const days = plainDays(bytes, start);
+    const hours = twoDigits(bytes, start + 11);
+    const minutes = twoDigits(bytes, start + 14);
+    const seconds = twoDigits(bytes, start + 17);
+    if (days === NO_DATE || hours > 23 || minutes > 59 || seconds > 60) return -1;
+    if (bytes[start + 13] !== COLON || bytes[start + 16] !== COLON) return -1;
+    const wholeSeconds = days * SECONDS_PER_DAY + (hours * 60 + minutes) * 60 + seconds;
+    if (wholeSeconds >= EXACT_SECONDS || wholeSeconds <= -EXACT_SECONDS) return -1;
+    let next = start + 19;
+    let fraction = 0;
+    if (next < end && bytes[next] === DOT) {
+      const first = ++next;
+      for (; next < end; next++) {
+        const digit = (bytes[next] ?? 0) - ZERO;
+        if (digit < 0 || digit > 9) break;
+        fraction = fraction * 10 + digit;
+      }
+      if (next === first || next - first > 6) return -1;
+      fraction *= POW10[6 - (next - first)] ?? 0;
+    }
+    if (zone) {
+      if (next + 3 > end || bytes[next] !== 0x2b || bytes[next + 1] !== ZERO || bytes[next + 2] !== ZERO) return -1;
+      next += 3;
+    }
+    storeInt64(wholeSeconds * 1_000_000 + fraction, words, at);
+    return next;
+  };
+}
+
+export const plainTimestamp = plainTimestampOf(false);
+export const plainTimestamptz = plainTimestampOf(true);
