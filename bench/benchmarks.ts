@@ -8,6 +8,7 @@ import { MICRO_USAGE, benchMicro } from './micro.ts';
 import type { Outcome } from './outcome.ts';
 import { REPORT_USAGE, writeReport } from './report.ts';
 import { ALL_USAGE, SMOKE_USAGE, runAll, runSmoke } from './series.ts';
+import { SOAK_USAGE, benchSoak } from './soak.ts';
 import { THROUGHPUT_USAGE, benchThroughput } from './throughput.ts';
 
 export type Benchmark =
@@ -22,6 +23,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   memory: { kind: 'single', usage: MEMORY_USAGE, run: benchMemory },
   'catch-up': { kind: 'single', usage: CATCH_UP_USAGE, run: benchCatchUp },
   many: { kind: 'single', usage: MANY_USAGE, run: benchMany },
+  soak: { kind: 'single', usage: SOAK_USAGE, run: benchSoak },
   micro: { kind: 'single', usage: MICRO_USAGE, run: benchMicro },
   smoke: { kind: 'series', usage: SMOKE_USAGE, run: runSmoke },
   all: { kind: 'series', usage: ALL_USAGE, run: runAll },

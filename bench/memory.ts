@@ -103,7 +103,7 @@ async function runCase(one: Case, args: readonly string[]): Promise<SinkRun> {
 const POINTS_MAX = 240;
 
 /** The highest of neighbours, so that no peak is lost. */
-function thinned(samples: SinkRun['memory']): SinkRun['memory'] {
+export function thinned<T extends { readonly rssMib: number }>(samples: readonly T[]): readonly T[] {
   const step = Math.max(1, Math.ceil(samples.length / POINTS_MAX));
   return Array.from({ length: Math.ceil(samples.length / step) }, (_, index) =>
     samples.slice(index * step, (index + 1) * step).reduce((high, sample) => (sample.rssMib > high.rssMib ? sample : high)));

@@ -10,7 +10,7 @@ import { targetRows } from './targets.ts';
 
 export const REPORT_USAGE = 'report: composes bench/RESULTS.md of the figures in bench/results';
 
-const ORDER = ['throughput', 'interval', 'age', 'memory', 'catch-up', 'many', 'micro'];
+const ORDER = ['throughput', 'interval', 'age', 'memory', 'catch-up', 'many', 'soak', 'micro'];
 
 export async function writeReport(): Promise<void> {
   const folder = join(import.meta.dirname, 'results');

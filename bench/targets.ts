@@ -80,6 +80,7 @@ function targetsOf(outcomes: SavedOutcomes): readonly Target[] {
     { what: 'oldest ÷ youngest table: manifests and lists, bytes', must: 1.2, goal: 1.05, ...most, measured: ratioOfEnds('manifests and lists KiB') },
     { what: 'oldest ÷ youngest table: catalog requests', must: 1.2, goal: 1.05, ...most, measured: ratioOfEnds('catalog requests') },
     { what: 'peak RSS, every case of `memory`', must: 512, goal: 350, sense: 'at most', unit: 'MiB', measured: highest(valuesOf(rowsOf(outcomes, ['memory'], 'Memory'), 'peak RSS MiB')) },
+    { what: 'RSS over the soak, last quarter ÷ first', must: 1.1, goal: 1.05, ...most, measured: highest(valuesOf(rowsOf(outcomes, ['soak'], 'Soak'), 'last ÷ first')) },
     { what: 'idle sink', must: 0.1, goal: 0.1, sense: 'at most', unit: '% of a core', measured: last(valuesOf(rowsOf(outcomes, ['many'], 'Idle'), '% a sink')) },
   ];
 }
