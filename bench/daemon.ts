@@ -46,6 +46,8 @@ export interface Daemon {
   readonly commits: readonly CommitLine[];
   /** Resolves with the first commit from index `from` on that satisfies; rejects when the daemon ends or halts. */
   committed(wanted: (commit: CommitLine) => boolean, from?: number): Promise<CommitLine>;
+  /** Throws when the daemon ended or a sink halted. */
+  assertAlive(): void;
   cost(): ProcessCost;
   /** Not with `watchLoop: false`. Of the main thread since the start or the last call. */
   loopDelay(): Promise<LoopDelay>;
@@ -79,11 +81,11 @@ export function startDaemon(options: DaemonOptions): Daemon {
   const args = [
     ...(profile === null ? [] : ['--cpu-prof', '--cpu-prof-dir', profile]),
     ...(options.watchLoop === false ? [] : ['--import', join(import.meta.dirname, 'loop-delay.ts')]),
-    main, 'run', definitions, '--materialize', options.materializeUrl, '--log-format', 'json', '--spill-dir', join(options.folder, 'spill'),
+    ...(process.env.GCT ? process.env.GCT.split(' ') : []), main, 'run', definitions, '--materialize', options.materializeUrl, '--log-format', 'json', '--spill-dir', join(options.folder, 'spill'),
     ...options.arguments ?? [],
   ];
   const startedMs = performance.now();
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, args, { stdio: ['ignore', process.env.GCT ? 'inherit' : 'ignore', 'pipe'] });
   const { pid } = child;
   if (pid === undefined) throw new Error('the daemon did not start');
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -102,7 +104,7 @@ export function startDaemon(options: DaemonOptions): Daemon {
     throw new Error(`the daemon ended (${child.exitCode ?? child.signalCode ?? 'halted'}): ${complaints.slice(-5).join('\n')}`);
   };
   return {
-    pid, startedMs, commits, complaints,
+    pid, startedMs, commits, complaints, assertAlive,
     committed: async (wanted, from = 0) => {
       let next = from;
       for (;;) {
