@@ -81,11 +81,11 @@ export function startDaemon(options: DaemonOptions): Daemon {
   const args = [
     ...(profile === null ? [] : ['--cpu-prof', '--cpu-prof-dir', profile]),
     ...(options.watchLoop === false ? [] : ['--import', join(import.meta.dirname, 'loop-delay.ts')]),
-    ...(process.env.GCT ? process.env.GCT.split(' ') : []), main, 'run', definitions, '--materialize', options.materializeUrl, '--log-format', 'json', '--spill-dir', join(options.folder, 'spill'),
+    main, 'run', definitions, '--materialize', options.materializeUrl, '--log-format', 'json', '--spill-dir', join(options.folder, 'spill'),
     ...options.arguments ?? [],
   ];
   const startedMs = performance.now();
-  const child = spawn(process.execPath, args, { stdio: ['ignore', process.env.GCT ? 'inherit' : 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   const { pid } = child;
   if (pid === undefined) throw new Error('the daemon did not start');
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
