@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { type ChunkMemory, createChunkMemory } from '../batch/chunk-memory.ts';
 import type { CatalogConnection, SinkDefinition } from '../definition/definitions.ts';
 import { Secret } from '../definition/secret.ts';
+import { letHeapGrow } from '../io/collector.ts';
 import { openEncodePool } from '../io/encode-pool.ts';
 import { createHttpClient } from '../io/http.ts';
 import { createMaterializeSource } from '../io/materialize.ts';
@@ -31,10 +32,11 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** Enough for what is between a source and its worker at any time. */
-const SPARE_CHUNK_BYTES = 16 * 1024 * 1024;
+/** What is between a source and its worker at any time, and most of what a commit of 300,000 changes hands over at once. */
+const SPARE_CHUNK_BYTES = 32 * 1024 * 1024;
 
 export function openWorld(options: CommandOptions, log: Log): World {
+  letHeapGrow();
   const clock = createSystemClock();
   const entropy = createSystemEntropy();
   const http = createHttpClient(clock);

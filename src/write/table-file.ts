@@ -68,7 +68,7 @@ export interface TableFile {
   countRows(rows: number, textBytes: number): boolean;
   /** Makes a row group of the batch, and closes the file if it is large enough. */
   flush(): Promise<void>;
-  /** Writes out what is left. */
+  /** Writes out what is left, and gives the columns up. */
   finish(): Promise<void>;
   abort(): void;
   /** Rows since the span began. */
@@ -136,6 +136,8 @@ export function openTableFile(spec: FileSpec): TableFile {
     async finish() {
       await writeBatch();
       await closeFile();
+      // Not after an abort, which may come while rows are still on their way into the columns.
+      for (const slot of slots) slot.column.free();
     },
     abort() {
       open?.writer.abort();

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 
 import { Binary, type Data, FixedSizeBinary, Utf8, makeData } from 'apache-arrow';
 
+import { giveBack, grownBytes, grownInt32 } from './array-memory.ts';
 import { type FieldBlock, type LeafSpec, TAB, malformed, unrepresentable } from './column.ts';
 import { FIRST_CAPACITY, Leaf } from './leaf.ts';
 import { BACKSLASH } from './scan.ts';
@@ -151,17 +152,17 @@ export class BytesColumn extends Leaf {
   }
 
   protected reserve(): void {
-    if (this.length + 1 < this.#offsets.length) return;
-    const grown = new Int32Array(this.#offsets.length * 2);
-    grown.set(this.#offsets);
-    this.#offsets = grown;
+    if (this.length + 1 === this.#offsets.length) this.#offsets = grownInt32(this.#offsets, this.#offsets.length * 2);
+  }
+
+  free(): void {
+    giveBack(this.#offsets);
+    giveBack(this.#data);
   }
 
   #growData(needed: number): void {
     if (needed > MAX_COLUMN_BYTES) unrepresentable('the values of one batch exceed 2 GiB');
-    const grown = new Uint8Array(Math.min(MAX_COLUMN_BYTES, Math.max(needed, this.#data.length * 2)));
-    grown.set(this.#data);
-    this.#data = grown;
+    this.#data = grownBytes(this.#data, Math.min(MAX_COLUMN_BYTES, Math.max(needed, this.#data.length * 2)));
   }
 
   /** Whether the first values of the batch repeat so much that a dictionary pays. */
@@ -206,9 +207,10 @@ export class UuidColumn extends Leaf {
   }
 
   protected reserve(): void {
-    if (this.length * 16 < this.#data.length) return;
-    const grown = new Uint8Array(this.#data.length * 2);
-    grown.set(this.#data);
-    this.#data = grown;
+    if (this.length * 16 === this.#data.length) this.#data = grownBytes(this.#data, this.#data.length * 2);
+  }
+
+  free(): void {
+    giveBack(this.#data);
   }
 }

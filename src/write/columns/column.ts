@@ -33,6 +33,8 @@ export interface Column {
   truncate(length: number): void;
   /** Forgets all values and keeps the buffers: whoever took `toArrow` must be done with it. */
   reset(): void;
+  /** Gives the buffers up for other columns: neither this column nor what `toArrow` gave may be used afterwards. */
+  free(): void;
   /** Bytes held, as a measure of the batch. */
   rawBytes(): number;
   /** Views of the buffers. `required`: no validity is given out, since Parquet's column has none. */

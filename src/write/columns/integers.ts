@@ -4,6 +4,7 @@ import {
 } from 'apache-arrow';
 
 import { type FieldBlock, type LeafSpec, TAB } from './column.ts';
+import { giveBack, grownInt32 } from './array-memory.ts';
 import { FIRST_CAPACITY, Leaf } from './leaf.ts';
 import { storeInt64 } from './number-text.ts';
 
@@ -75,10 +76,11 @@ export class Int32Column extends Leaf {
   }
 
   protected reserve(): void {
-    if (this.length < this.#values.length) return;
-    const grown = new Int32Array(this.#values.length * 2);
-    grown.set(this.#values);
-    this.#values = grown;
+    if (this.length === this.#values.length) this.#values = grownInt32(this.#values, this.length * 2);
+  }
+
+  free(): void {
+    giveBack(this.#values);
   }
 }
 
@@ -150,8 +152,10 @@ export class Int64Column extends Leaf {
   }
 
   #grow(): void {
-    const grown = new Int32Array(this.#words.length * 2);
-    grown.set(this.#words);
-    this.#words = grown;
+    this.#words = grownInt32(this.#words, this.#words.length * 2);
+  }
+
+  free(): void {
+    giveBack(this.#words);
   }
 }

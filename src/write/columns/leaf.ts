@@ -28,6 +28,7 @@ export abstract class Leaf implements LeafColumn {
   }
 
   abstract append(bytes: Uint8Array, start: number, end: number): void;
+  abstract free(): void;
   abstract rawBytes(): number;
   abstract toArrow(required: boolean): Data;
   /** Makes room for one more value at `length`; called for nulls too. */

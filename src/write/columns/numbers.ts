@@ -3,6 +3,7 @@ import { Bool, type Data, Decimal, Float32, Float64, makeData } from 'apache-arr
 
 import { invariant } from '../../errors.ts';
 import { type FieldBlock, type LeafSpec, TAB, malformed } from './column.ts';
+import { giveBack, grownBytes, grownFloats, grownInt32 } from './array-memory.ts';
 import { FIRST_CAPACITY, Leaf } from './leaf.ts';
 import { checkKept, parseDecimal, parseDouble, shortDecimal, shortDouble } from './number-text.ts';
 
@@ -50,10 +51,11 @@ export class BoolColumn extends Leaf {
   }
 
   protected reserve(): void {
-    if (this.length >> 3 < this.#bits.length) return;
-    const grown = new Uint8Array(this.#bits.length * 2);
-    grown.set(this.#bits);
-    this.#bits = grown;
+    if (this.length >> 3 === this.#bits.length) this.#bits = grownBytes(this.#bits, this.#bits.length * 2);
+  }
+
+  free(): void {
+    giveBack(this.#bits);
   }
 }
 
@@ -116,11 +118,11 @@ export class FloatColumn extends Leaf {
   }
 
   protected reserve(): void {
-    if (this.length < this.#values.length) return;
-    const size = this.#values.length * 2;
-    const grown = this.#values instanceof Float32Array ? new Float32Array(size) : new Float64Array(size);
-    grown.set(this.#values);
-    this.#values = grown;
+    if (this.length === this.#values.length) this.#values = grownFloats(this.#values, this.length * 2);
+  }
+
+  free(): void {
+    giveBack(this.#values);
   }
 }
 
@@ -167,9 +169,10 @@ export class DecimalColumn extends Leaf {
   }
 
   protected reserve(): void {
-    if (this.length * 4 < this.#words.length) return;
-    const grown = new Int32Array(this.#words.length * 2);
-    grown.set(this.#words);
-    this.#words = grown;
+    if (this.length * 4 === this.#words.length) this.#words = grownInt32(this.#words, this.#words.length * 2);
+  }
+
+  free(): void {
+    giveBack(this.#words);
   }
 }

@@ -7,6 +7,7 @@ import {
 } from './column.ts';
 import type { Int32Column } from './integers.ts';
 import type { BytesColumn } from './bytes.ts';
+import { giveBack, grownInt32 } from './array-memory.ts';
 import { FIRST_CAPACITY } from './leaf.ts';
 import {
   CLOSE_BRACE, COMMA, EQUALS, GREATER, OPEN_BRACE, OPEN_BRACKET, QUOTE, Unquoted, isNullWord, plainEnd, quotedEnd,
@@ -22,11 +23,7 @@ class Offsets {
 
   /** Ends the value whose items go up to `end`. */
   push(end: number): void {
-    if (this.length + 1 >= this.#ends.length) {
-      const grown = new Int32Array(this.#ends.length * 2);
-      grown.set(this.#ends);
-      this.#ends = grown;
-    }
+    if (this.length + 1 >= this.#ends.length) this.#ends = grownInt32(this.#ends, this.#ends.length * 2);
     this.length += 1;
     this.#ends[this.length] = end;
   }
@@ -49,6 +46,10 @@ class Offsets {
   reset(): void {
     this.validity.reset();
     this.length = 0;
+  }
+
+  free(): void {
+    giveBack(this.#ends);
   }
 
   toArrow(required: boolean): {
@@ -121,6 +122,11 @@ export class ListColumn implements Column {
   reset(): void {
     this.#offsets.reset();
     this.#element.column.reset();
+  }
+
+  free(): void {
+    this.#offsets.free();
+    this.#element.column.free();
   }
 
   takePlainFields(_block: FieldBlock, from: number): number {
@@ -296,6 +302,12 @@ export class MapColumn implements Column {
     this.#offsets.reset();
     this.#key.reset();
     this.#value.column.reset();
+  }
+
+  free(): void {
+    this.#offsets.free();
+    this.#key.free();
+    this.#value.column.free();
   }
 
   takePlainFields(_block: FieldBlock, from: number): number {

@@ -54,6 +54,10 @@ abstract class StructColumn implements Column {
     this.length = 0;
   }
 
+  free(): void {
+    for (const slot of this.slots) slot.column.free();
+  }
+
   takePlainFields(_block: FieldBlock, from: number): number {
     return from;
   }
