@@ -9,6 +9,7 @@ import type { CatalogConnection } from '../definition/definitions.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import { formatJson } from '../iceberg/json.ts';
 import type { JsonObject } from '../iceberg/json.ts';
+import type { Update } from '../iceberg/metadata.ts';
 import { requirementToJson, updateToJson } from '../iceberg/metadata-json.ts';
 import { schemaToJson } from '../iceberg/schema-json.ts';
 import type {
@@ -64,7 +65,7 @@ export function createRestCatalog(connection: CatalogConnection, deps: CatalogDe
         requirements: requirements.map(requirementToJson),
         updates: updates.map(updateToJson),
       });
-      return commit(session, table, body, idempotencyKey);
+      return commit(session, table, { body, idempotencyKey, addedIds: addedSnapshotIds(updates) });
     },
     storageFor,
   };
@@ -208,8 +209,18 @@ function createBody(request: CreateTableRequest): JsonObject {
   };
 }
 
+interface CommitRequest {
+  readonly body: string;
+  readonly idempotencyKey: string;
+  readonly addedIds: readonly bigint[];
+}
+
+function addedSnapshotIds(updates: readonly Update[]): readonly bigint[] {
+  return updates.flatMap((update) => (update.action === 'add-snapshot' ? [update.snapshot.snapshotId] : []));
+}
+
 async function commit(
-  session: CatalogSession, table: TableIdentifier, body: string, idempotencyKey: string,
+  session: CatalogSession, table: TableIdentifier, { body, idempotencyKey, addedIds }: CommitRequest,
 ): Promise<CommitOutcome> {
   const action = `commit to table ${formatIdentifier(table)}`;
   let result: HttpResult;
@@ -222,20 +233,19 @@ async function commit(
     const error = asSinkError(thrown, 'catalog-unreachable', action);
     return error.disposition === 'retry' ? { kind: 'unknown', message: error.message } : { kind: 'refused', error };
   }
-  return commitOutcome(result, action);
+  return commitOutcome(result, action, addedIds);
 }
 
 /** 4xx that a gateway or a busy server gives for passing reasons; they don't say that this commit is wrong. */
 const PASSING: ReadonlySet<number> = new Set([408, 421, 425, 429]);
 
-function commitOutcome(result: HttpResult, action: string): CommitOutcome {
+function commitOutcome(result: HttpResult, action: string, addedIds: readonly bigint[]): CommitOutcome {
   if (result.kind === 'failure') return { kind: 'unknown', message: resultError(result, action).message };
   const { status } = result;
   if (status === 204) return { kind: 'committed' };
   if (status >= 200 && status < 300) {
-    // Only the specification's answer counts: a page of a proxy in between proves nothing.
-    if (jsonObjectOf(result.body)?.['metadata'] !== undefined) return { kind: 'committed' };
-    return { kind: 'unknown', message: `${action}: HTTP ${status} with an unreadable answer` };
+    if (tellsOfCommit(result.body, addedIds)) return { kind: 'committed' };
+    return { kind: 'unknown', message: `${action}: HTTP ${status} with an answer that doesn't tell of this commit` };
   }
   if (status === 409) {
     return { kind: 'conflict', message: parseCatalogError(result.body)?.message ?? 'the catalog answered 409' };
@@ -244,6 +254,27 @@ function commitOutcome(result: HttpResult, action: string): CommitOutcome {
     return { kind: 'unknown', message: answerError(result, action).message };
   }
   return { kind: 'refused', error: commitRefusal(result, action) };
+}
+
+/**
+ * Only the specification's answer counts, and only one about this very commit: a page of a proxy, or an answer kept from an
+ * earlier commit, proves nothing. The answer is the whole metadata of the table and grows with its age, so it isn't parsed:
+ * a random id of 63 bits in it can only come from what we sent, and what merely sends our request back has no `metadata`.
+ */
+function tellsOfCommit(body: string, addedIds: readonly bigint[]): boolean {
+  return /"metadata"\s*:/.test(body) && addedIds.every((id) => holdsNumber(body, id.toString()));
+}
+
+/** Whether the digits stand there by themselves and not as part of a longer number. */
+function holdsNumber(text: string, digits: string): boolean {
+  for (let at = text.indexOf(digits); at !== -1; at = text.indexOf(digits, at + 1)) {
+    if (!isDigit(text[at - 1]) && !isDigit(text[at + digits.length])) return true;
+  }
+  return false;
+}
+
+function isDigit(char: string | undefined): boolean {
+  return char !== undefined && char >= '0' && char <= '9';
 }
 
 function commitRefusal(response: HttpResponse, action: string): SinkError {

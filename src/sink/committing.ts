@@ -1,12 +1,14 @@
 /**
- * One commit: load → decide → write the manifest list → post, again and again until the table says that it is done
- * or that it can't be (architecture, "Commit protocol").
+ * One commit: decide → write the manifest list → post, and where that wasn't a plain yes: load → decide → …, again and again
+ * until the table says that it is done or that it can't be (architecture, "Commit protocol").
  *
- * There is no edge from `posting` to `posting`: whatever the answer of a post was, unless it was a plain yes, the next
- * step is `loading`, and only `decideCommit` on the freshly loaded table leads on. Data files and manifests are
- * reused by every attempt; the manifest list is written anew because it depends on the parent.
+ * There is no edge from `posting` to `posting`: whatever the answer of a post was, unless it was a plain yes, the known
+ * table is forgotten, the next step is `loading`, and only `decideCommit` on the freshly loaded table leads on. Only the first
+ * attempt of a batch may rest on the table known from before (commit/known-table.ts argues why that is safe). Data files and
+ * manifests are reused by every attempt; the manifest list is written anew because it depends on the parent.
  */
-import { decideCommit } from '../commit/decide.ts';
+import { type CommitDecision, decideCommit } from '../commit/decide.ts';
+import { type KnownTable, isRecent, knownAfterCommit, knownFromLoad } from '../commit/known-table.ts';
 import { COMMIT_BACKOFF, backoffMs } from '../commit/retry.ts';
 import { type ErrorCode, SinkError, invariant } from '../errors.ts';
 import type { Snapshot, TableMetadata } from '../iceberg/metadata.ts';
@@ -34,24 +36,36 @@ const STALE_CODES: ReadonlySet<ErrorCode> = new Set(['commit-refused', 'storage-
  */
 const OUTDATED_MAX = 11;
 
-/** Moves the waiting batch up; the caller has made sure that there is one and that no other is on its way. */
-export function beginCommit(state: SinkState): Step {
-  invariant(state.committing === null && state.ready !== null, 'one commit at a time, of a batch that is written');
+/**
+ * Moves the waiting batch up; the caller has made sure that there is one and that no other is on its way. A batch begins where
+ * the one before it ended, so the known table says "send"; should it not, the table is loaded to find out.
+ */
+export function beginCommit(before: SinkState, inputs: StepInputs): Step {
+  invariant(before.committing === null && before.ready !== null, 'one commit at a time, of a batch that is written');
   const committing: Committing = {
-    written: state.ready, attempt: 1, staleTries: 0, outdatedLoads: 0, sentSequence: null, step: 'loading', base: null,
+    written: before.ready, attempt: 1, hasLooked: false, staleTries: 0, outdatedLoads: 0, sent: null, step: 'loading', base: null,
   };
-  return stay({ ...state, ready: null, committing }, { kind: 'load-table', epoch: state.epoch, purpose: 'commit' });
+  const state: SinkState = { ...before, ready: null, committing };
+  const { facts, known, settings } = state;
+  if (facts !== null && known !== null && isRecent(known, inputs.nowMs)) {
+    const decision = decideCommit(known.metadata, facts, settings.identity, committing.written.batch);
+    if (decision.kind === 'send') return send(state, committing, known, decision, inputs);
+  }
+  return stay({ ...state, known: null }, { kind: 'load-table', epoch: state.epoch, purpose: 'commit' });
 }
 
 export function onTableForCommit(before: SinkState, outcome: LoadOutcome, inputs: StepInputs): Step {
-  const committing = expectStep(before, 'loading');
+  const committing = { ...expectStep(before, 'loading'), hasLooked: true };
   if (outcome.kind === 'missing') {
     return fail(before, tableGone(before), inputs);
   }
   const { metadata } = outcome.table;
   invariant(before.facts !== null, 'a commit needs the facts of the table it was written for');
   const isOutdated = metadata.tableUuid === before.facts.tableUuid && metadata.lastSequenceNumber < before.newestSequence;
-  const state = { ...before, facts: before.facts, newestSequence: highest(before.newestSequence, metadata.lastSequenceNumber) };
+  const known = knownFromLoad(metadata, inputs.nowMs);
+  const state = {
+    ...before, facts: before.facts, known, newestSequence: highest(before.newestSequence, metadata.lastSequenceNumber),
+  };
   const { batch } = committing.written;
   const decision = decideCommit(metadata, state.facts, state.settings.identity, batch);
   switch (decision.kind) {
@@ -60,18 +74,26 @@ export function onTableForCommit(before: SinkState, outcome: LoadOutcome, inputs
       return fail(state, decision.error, inputs);
     case 'already-committed':
       return committed(state, committing, inputs, 'found');
-    case 'send': {
-      // Iceberg refuses a snapshot older than its table, and this machine's clock may lag behind the last writer's.
-      const timestampMs = [BigInt(inputs.nowMs), metadata.lastUpdatedMs, decision.parent?.timestampMs ?? 0n]
-        .reduce((latest, time) => (time > latest ? time : latest));
-      const base = { metadata, head: decision.head, parent: decision.parent };
-      return stay(
-        { ...state, committing: { ...committing, step: 'listing', base } },
-        ...growthNote(metadata),
-        { kind: 'write-list', epoch: state.epoch, attempt: committing.attempt, base, written: committing.written, timestampMs },
-      );
-    }
+    case 'send':
+      return send(state, committing, known, decision, inputs);
   }
+}
+
+/** `known` is the table that was decided on, and stays the known one for as long as nothing but a plain yes is heard. */
+function send(
+  state: SinkState, committing: Committing, known: KnownTable, decision: Extract<CommitDecision, { kind: 'send' }>, inputs: StepInputs,
+): Step {
+  const { metadata } = known;
+  const { head, parent } = decision;
+  // Iceberg refuses a snapshot older than its table, and this machine's clock may lag behind the last writer's.
+  const timestampMs = [BigInt(inputs.nowMs), metadata.lastUpdatedMs, parent?.timestampMs ?? 0n]
+    .reduce((latest, time) => (time > latest ? time : latest));
+  const base = { metadata, head, parent };
+  return stay(
+    { ...state, known, committing: { ...committing, step: 'listing', base } },
+    ...growthNote(known.snapshotCount),
+    { kind: 'write-list', epoch: state.epoch, attempt: committing.attempt, base, written: committing.written, timestampMs },
+  );
 }
 
 /** Each so many snapshots the operator hears of it. */
@@ -81,8 +103,7 @@ const SNAPSHOTS_PER_NOTE = 5_000;
  * The catalog writes every snapshot of the table into every new metadata file, so commits get slower with their number, and
  * some catalogs refuse large metadata in the end. Expiring snapshots is the operator's decision: time travel goes with them.
  */
-function growthNote(metadata: TableMetadata): readonly Effect[] {
-  const snapshots = metadata.snapshots.length;
+function growthNote(snapshots: number): readonly Effect[] {
   if (snapshots === 0 || snapshots % SNAPSHOTS_PER_NOTE !== 0) return [];
   const message = `the table keeps ${snapshots} snapshots, and its metadata grows with each; expire old ones, but keep the newest of the sink`;
   return [{ kind: 'note', level: 'warn', event: 'metadata-growing', fields: { snapshots, message } }];
@@ -91,10 +112,11 @@ function growthNote(metadata: TableMetadata): readonly Effect[] {
 export function onListWritten(state: SinkState, attempt: number, snapshot: Snapshot): Step {
   const committing = expectStep(state, 'listing');
   invariant(committing.attempt === attempt && committing.base !== null, 'a manifest list of another attempt');
-  const { head, metadata } = committing.base;
+  invariant(state.facts !== null, 'a commit asserts the facts of the table it was written for');
+  const { head } = committing.base;
   return stay(
-    { ...state, committing: { ...committing, step: 'posting', base: null, sentSequence: snapshot.sequenceNumber } },
-    { kind: 'post', epoch: state.epoch, attempt, tableUuid: metadata.tableUuid, head, snapshot },
+    { ...state, committing: { ...committing, step: 'posting', base: null, sent: snapshot } },
+    { kind: 'post', epoch: state.epoch, attempt, facts: state.facts, head, snapshot },
   );
 }
 
@@ -103,8 +125,9 @@ export function onCommitAnswer(before: SinkState, outcome: CommitOutcome, inputs
   const state = heard(before, outcome);
   switch (outcome.kind) {
     case 'committed':
-      return committed(state, committing, inputs, 'answered');
+      return committed(withOurCommit(state, committing), committing, inputs, 'answered');
     case 'conflict':
+      if (!committing.hasLooked) return look(state, committing, outcome.message);
       return again(state, committing, inputs, 'conflict', outcome.message, 0);
     case 'unknown':
       return again(state, committing, inputs, 'unknown', outcome.message, 0);
@@ -114,6 +137,14 @@ export function onCommitAnswer(before: SinkState, outcome: CommitOutcome, inputs
       if (outcome.error.disposition === 'halt') return fail(state, outcome.error, inputs);
       return again(state, committing, inputs, outcome.error.code, outcome.error.message, outcome.error.detail.retryAfterMs ?? 0);
   }
+}
+
+/** The table is known to have the snapshot that was posted on it. */
+function withOurCommit(state: SinkState, { sent }: Committing): SinkState {
+  invariant(sent !== null && state.known !== null, 'what was answered was posted on a known table');
+  return {
+    ...state, known: knownAfterCommit(state.known, sent), newestSequence: highest(state.newestSequence, sent.sequenceNumber),
+  };
 }
 
 /** What the catalog answered is shown for as long as the commit waits; a drain keeps the cause that began it. */
@@ -159,9 +190,23 @@ function again(state: SinkState, committing: Committing, inputs: StepInputs, cau
     fields: { cause, message, span: formatSpan(committing.written.batch.span), attempt: committing.attempt, delayMs },
   };
   return stay(
-    { ...state, committing: { ...committing, attempt: committing.attempt + 1, step: 'waiting', base: null } },
+    { ...state, known: null, committing: { ...committing, attempt: committing.attempt + 1, step: 'waiting', base: null } },
     note,
     { kind: 'set-timer', epoch: state.epoch, timer: 'commit-retry', delayMs },
+  );
+}
+
+/**
+ * The known table is out of date: compaction, an operator or another process was there since. That is an ordinary event and no
+ * contention, so the table is looked at without a pause. A second conflict in a row is contention.
+ */
+function look(state: SinkState, committing: Committing, message: string): Step {
+  if (state.phase === 'stopping') return end(state, 'stopped', null);
+  const span = formatSpan(committing.written.batch.span);
+  return stay(
+    { ...state, known: null, committing: { ...committing, attempt: committing.attempt + 1, step: 'loading', base: null } },
+    { kind: 'note', level: 'info', event: 'table-changed', fields: { message, span } },
+    { kind: 'load-table', epoch: state.epoch, purpose: 'commit' },
   );
 }
 
@@ -179,7 +224,6 @@ function committed(state: SinkState, committing: Committing, inputs: StepInputs,
     ...state,
     committing: null,
     committed: batch.span.upper,
-    newestSequence: how === 'answered' ? highest(state.newestSequence, committing.sentSequence ?? 0n) : state.newestSequence,
     lastCommitMs: inputs.nowMs,
     failures: 0,
     lastError: state.phase === 'draining' ? state.lastError : null,

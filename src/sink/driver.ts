@@ -211,13 +211,17 @@ class Driver {
     void Promise.resolve().then(runIfCurrent).then(answered, failed);
   }
 
+  /** The table may never have been looked at for this batch, so the request asserts all that was decided on. */
   async #post(effect: Extract<Effect, { kind: 'post' }>) {
     const { catalog, entropy } = this.#ports;
+    const { tableUuid, schemaId, specId } = effect.facts;
     return catalog.commit(
       this.#settings.table,
       [
-        { type: 'assert-table-uuid', uuid: effect.tableUuid },
+        { type: 'assert-table-uuid', uuid: tableUuid },
         { type: 'assert-ref-snapshot-id', ref: 'main', snapshotId: effect.head },
+        { type: 'assert-current-schema-id', currentSchemaId: schemaId },
+        { type: 'assert-default-spec-id', defaultSpecId: specId },
       ],
       [
         { action: 'add-snapshot', snapshot: effect.snapshot },

@@ -50,8 +50,9 @@ export interface WrittenBatch {
   readonly added: AddedFiles;
 }
 
-/** What an attempt is built on: the head that was inspected, and what the metadata said beside it. */
+/** What an attempt is built on: the head that was decided on, and what the metadata said beside it. */
 export interface CommitBase {
+  /** As a known table has it: not with all snapshots and refs (commit/known-table.ts). */
   readonly metadata: TableMetadata;
   readonly head: bigint | null;
   readonly parent: Snapshot | null;
@@ -77,7 +78,8 @@ export type Effect =
   | { readonly kind: 'write'; readonly epoch: number; readonly batch: Batch; readonly facts: TableFacts; readonly streamed: boolean }
   | { readonly kind: 'write-list'; readonly epoch: number; readonly attempt: number; readonly base: CommitBase;
       readonly written: WrittenBatch; readonly timestampMs: bigint }
-  | { readonly kind: 'post'; readonly epoch: number; readonly attempt: number; readonly tableUuid: string;
+  /** `facts`: of the table that the files were written for; the request asserts them, and that main is at `head`. */
+  | { readonly kind: 'post'; readonly epoch: number; readonly attempt: number; readonly facts: TableFacts;
       readonly head: bigint | null; readonly snapshot: Snapshot }
   | { readonly kind: 'set-timer'; readonly epoch: number; readonly timer: TimerName; readonly delayMs: number }
   /** Closes the subscription and drops the stash; batches already sealed go on. */

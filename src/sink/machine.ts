@@ -73,7 +73,7 @@ function onTimer(state: SinkState, timer: TimerName): Step {
 /** What follows from the new state, whatever led to it: the next commit, the end of a drain, of a stop, of the input. */
 function settle(before: Step, inputs: StepInputs): Step {
   const begun = before.state.ready !== null && before.state.committing === null && before.state.phase !== 'stopping'
-    ? after(before, beginCommit(before.state))
+    ? after(before, beginCommit(before.state, inputs))
     : before;
   const { state } = begun;
   if (state.phase === 'stopping' && state.committing === null) return after(begun, end(state, 'stopped', null));

@@ -5,6 +5,7 @@
  * Safe to repeat at any point: creating the table is the only change made, and an existing one is taken as found.
  */
 import { decideResume, tableFacts } from '../commit/decide.ts';
+import { knownFromLoad } from '../commit/known-table.ts';
 import { SinkError, invariant } from '../errors.ts';
 import type { TableMetadata } from '../iceberg/metadata.ts';
 import type { Relation } from '../relation/relation.ts';
@@ -60,7 +61,8 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
   const resume = decideResume(metadata, settings.identity);
   if (resume.kind === 'stop') return fail(state, resume.error, inputs);
   const newestSequence = highest(state.newestSequence, metadata.lastSequenceNumber);
-  const opened: SinkState = { ...state, phase: 'running', plan, facts, newestSequence };
+  const known = knownFromLoad(metadata, inputs.nowMs);
+  const opened: SinkState = { ...state, phase: 'running', plan, facts, known, newestSequence };
   if (resume.kind === 'fresh') {
     const stream = settings.snapshot && state.streamSnapshot ? { ordinal: 0, snapshotId: inputs.snapshotId } : null;
     return stay(

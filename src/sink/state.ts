@@ -1,7 +1,9 @@
 /** The machine's state: immutable, plain, and all there is to know about a sink's situation. */
 import type { StashFacts } from '../batch/stash.ts';
 import type { TableFacts } from '../commit/decide.ts';
+import type { KnownTable } from '../commit/known-table.ts';
 import type { SinkError } from '../errors.ts';
+import type { Snapshot } from '../iceberg/metadata.ts';
 import type { Relation } from '../relation/relation.ts';
 import type { Frontier } from '../time/frontier.ts';
 import type { Timestamp } from '../time/timestamp.ts';
@@ -26,12 +28,14 @@ export type Phase =
 export interface Committing {
   readonly written: WrittenBatch;
   readonly attempt: number;
+  /** The table has been loaded for this batch; until then the attempt rests on the known one. */
+  readonly hasLooked: boolean;
   /** How often in all it failed in a way that an outdated view of the table explains. */
   readonly staleTries: number;
   /** How often in all a load brought the table as it had been, older than what was seen of it before. */
   readonly outdatedLoads: number;
-  /** Sequence number of the snapshot that was posted; null before the first post. */
-  readonly sentSequence: bigint | null;
+  /** The snapshot that was posted last; null before the first post. */
+  readonly sent: Snapshot | null;
   readonly step: 'loading' | 'listing' | 'posting' | 'waiting';
   readonly base: CommitBase | null;
 }
@@ -59,6 +63,8 @@ export interface SinkState {
   readonly committed: Frontier | null;
   /** The highest last sequence number of the table that this sink has seen, or has made itself. */
   readonly newestSequence: bigint;
+  /** The table to decide the next batch on; null when it has to be loaded for that. */
+  readonly known: KnownTable | null;
   /** Upper of the newest batch made, committed or still in the pipeline. */
   readonly lower: Frontier | null;
   readonly asOf: Timestamp | null;
@@ -100,9 +106,10 @@ export function initialState(settings: SinkSettings): SinkState {
 }
 
 /** What does not survive from one epoch to the next. */
-export function clearedEpoch(): Pick<SinkState, 'lower' | 'asOf' | 'observed' | 'stash' | 'stream' | 'writing' | 'ready'
+export function clearedEpoch(): Pick<SinkState, 'known' | 'lower' | 'asOf' | 'observed' | 'stash' | 'stream' | 'writing' | 'ready'
   | 'committing' | 'nextOrdinal' | 'lastSealMs' | 'heartbeatTimerSet' | 'sourceClosed'> {
   return {
+    known: null,
     lower: null,
     asOf: null,
     observed: null,

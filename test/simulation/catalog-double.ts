@@ -20,6 +20,8 @@ export interface Author {
 
 export interface CatalogObserver {
   onCommitRequest(process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[]): void;
+  /** A plain yes has reached the process. */
+  onConfirmed(process: SinkProcess, updates: readonly Update[]): void;
   /** `metadata`: what the process is going to see. */
   onLoad(process: SinkProcess, metadata: TableMetadata | null): void;
   /** After main moved, or after the table came, went or was replaced. */
@@ -148,7 +150,11 @@ export class CatalogWorld {
           return table === null ? { kind: 'exists' } : { kind: 'created', table };
         });
       },
-      commit: (_table, requirements, updates) => this.#commit(process, requirements, updates),
+      commit: async (_table, requirements, updates) => {
+        const outcome = await this.#commit(process, requirements, updates);
+        if (outcome.kind === 'committed') for (const observer of this.observers) observer.onConfirmed(process, updates);
+        return outcome;
+      },
     };
   }
 

@@ -177,6 +177,7 @@ export class Rivals {
     let isArmed = true;
     catalog.observers.push({
       onCommitRequest: () => undefined,
+      onConfirmed: () => undefined,
       onLoad: () => undefined,
       onChange: (_before, _after, author) => {
         if (!isArmed || author.kind !== 'sink') return;

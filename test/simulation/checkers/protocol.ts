@@ -1,6 +1,7 @@
 /**
- * What the sink asks of a catalog: both assertions in every commit, one snapshot a commit, and between two posts of one
- * process a look at the table. Judged on the requests themselves, since a breach does no harm in most runs.
+ * What the sink asks of a catalog: all four assertions in every commit, one snapshot a commit, and between two posts of one
+ * process a look at the table or a plain yes to the first. Judged on the requests themselves, since a breach does no harm
+ * in most runs.
  */
 import type { Requirement, TableMetadata, Update } from '../../../src/iceberg/metadata.ts';
 import type { CatalogObserver } from '../catalog-double.ts';
@@ -9,7 +10,7 @@ import { type World, violate } from '../world.ts';
 
 export class ProtocolChecker implements CatalogObserver {
   readonly #world: World;
-  /** Processes that have posted and not looked since. */
+  /** Processes that have posted, and have neither looked since nor heard that it is done. */
   readonly #blind = new Set<SinkProcess>();
 
   constructor(world: World) {
@@ -19,6 +20,15 @@ export class ProtocolChecker implements CatalogObserver {
   onLoad(process: SinkProcess, metadata: TableMetadata | null): void {
     this.#blind.delete(process);
     process.seen = metadata;
+  }
+
+  /** The table as it was seen, with main at the snapshot that the catalog has said yes to. */
+  onConfirmed(process: SinkProcess, updates: readonly Update[]): void {
+    this.#blind.delete(process);
+    const moved = updates.find((update) => update.action === 'set-snapshot-ref');
+    if (process.seen === null || moved === undefined) return;
+    const main = { snapshotId: moved.snapshotId, type: moved.type };
+    process.seen = { ...process.seen, refs: { ...process.seen.refs, main }, currentSnapshotId: moved.snapshotId };
   }
 
   onChange(): void {
@@ -41,10 +51,10 @@ export class ProtocolChecker implements CatalogObserver {
 
   onCommitRequest(process: SinkProcess, requirements: readonly Requirement[], updates: readonly Update[]): void {
     const wrong = (what: string): void => violate(this.#world, 'protocol', `p${process.id}: ${what}`);
-    if (this.#blind.has(process)) wrong('a commit is sent without a look at the table since the last one');
+    if (this.#blind.has(process)) wrong('a commit is sent without a look at the table since the last one, which was not answered with yes');
     this.#blind.add(process);
-    if (!requirements.some((requirement) => requirement.type === 'assert-table-uuid')) {
-      wrong('the uuid is not asserted');
+    for (const type of ['assert-table-uuid', 'assert-current-schema-id', 'assert-default-spec-id'] as const) {
+      if (!requirements.some((requirement) => requirement.type === type)) wrong(`a commit goes out without ${type}`);
     }
     const ref = requirements.find(
       (requirement) => requirement.type === 'assert-ref-snapshot-id' && requirement.ref === 'main',
@@ -80,6 +90,12 @@ export class ProtocolChecker implements CatalogObserver {
     for (const requirement of requirements) {
       if (requirement.type === 'assert-table-uuid' && requirement.uuid !== seen.tableUuid) {
         wrong('another uuid than the one seen is asserted');
+      }
+      if (requirement.type === 'assert-current-schema-id' && requirement.currentSchemaId !== plannedFor.currentSchemaId) {
+        wrong('another schema is asserted than the files have');
+      }
+      if (requirement.type === 'assert-default-spec-id' && requirement.defaultSpecId !== plannedFor.defaultSpecId) {
+        wrong('another spec is asserted than the files have');
       }
       if (requirement.type !== 'assert-ref-snapshot-id') continue;
       if (requirement.snapshotId !== (seen.refs['main']?.snapshotId ?? null)) {

@@ -64,6 +64,10 @@ export class TableChecker implements CatalogObserver {
     // The protocol checker looks at requests.
   }
 
+  onConfirmed(): void {
+    // What was committed counts, whoever hears of it.
+  }
+
   onLoad(): void {
     // Loading changes nothing.
   }

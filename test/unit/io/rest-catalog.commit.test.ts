@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { CatalogConnection } from '../../../src/definition/definitions.ts';
+import type { Snapshot } from '../../../src/iceberg/metadata.ts';
 import { createHttpClient } from '../../../src/io/http.ts';
 import { createRestCatalog } from '../../../src/io/rest-catalog.ts';
 import { createSystemClock } from '../../../src/io/system.ts';
@@ -15,23 +16,30 @@ afterEach(async () => {
 });
 
 async function setUp(
-  onCommit: (index: number) => Reply, options: { config?: object; make?: (url: string) => CatalogConnection } = {},
+  onCommit: (index: number, request: Received) => Reply, options: { config?: object; make?: (url: string) => CatalogConnection } = {},
 ) {
   let commits = 0;
   let tokens = 0;
   const server = await scriptedServer((request: Received) => {
     if (request.url.startsWith('/v1/config')) return { status: 200, body: options.config ?? { defaults: {}, overrides: { prefix: 'a/b' } } };
     if (request.url === '/v1/oauth/tokens') return { status: 200, body: { access_token: `token-${tokens += 1}`, expires_in: 3600 } };
-    if (request.method === 'POST') return onCommit((commits += 1) - 1);
+    if (request.method === 'POST') return onCommit((commits += 1) - 1, request);
     return { status: 500 };
   });
   servers.push(server);
   const clock = manualClock();
   const http = createHttpClient(createSystemClock(), { headersTimeoutMs: 400, bodyTimeoutMs: 400, maxBodyBytes: 100_000 });
   const catalog = createRestCatalog((options.make ?? connection)(server.url), { http, clock, entropy: fixedEntropy });
+  const snapshot: Snapshot = {
+    snapshotId: HEAD + 2n, parentSnapshotId: HEAD, sequenceNumber: 2n, timestampMs: 1n, summary: { operation: 'append' },
+    manifestList: 's3://lake/ns/t/metadata/snap-1.avro', schemaId: 0,
+  };
   const commit = () => catalog.commit(
     TABLE, [{ type: 'assert-table-uuid', uuid: 'u' }, { type: 'assert-ref-snapshot-id', ref: 'main', snapshotId: HEAD }],
-    [{ action: 'set-snapshot-ref', ref: 'main', snapshotId: HEAD + 2n, type: 'branch' }], 'key-1',
+    [
+      { action: 'add-snapshot', snapshot },
+      { action: 'set-snapshot-ref', ref: 'main', snapshotId: snapshot.snapshotId, type: 'branch' },
+    ], 'key-1',
   );
   const posts = () => server.received.filter((request) => request.method === 'POST' && request.url.includes('/tables/'));
   return { server, catalog, commit, posts };
@@ -41,8 +49,15 @@ const conflict = { error: { message: 'Requirement failed: branch main has change
 const refused = (status: number, type: string, message: string): Reply => ({ status, body: { error: { message, type, code: status } } });
 
 describe('GIVEN a commit', () => {
-  const outcomes: [string, Reply, object][] = [
-    ['the new metadata', { status: 200, body: { metadata: {}, 'metadata-location': 'x' } }, { kind: 'committed' }],
+  const answered = (id: string): string => `{"metadata-location":"x","metadata":{"current-snapshot-id":${id}}}`;
+  const outcomes: [string, Reply | ((request: Received) => Reply), object][] = [
+    ['the new metadata', { status: 200, body: answered(String(HEAD + 2n)) }, { kind: 'committed' }],
+    ['metadata with white space', { status: 200, body: answered(String(HEAD + 2n)).replaceAll(':', ' : ') }, { kind: 'committed' }],
+    ['metadata with another snapshot only', { status: 200, body: answered(String(HEAD)) }, { kind: 'unknown' }],
+    ['metadata with a longer id', { status: 200, body: answered(`${HEAD + 2n}0`) }, { kind: 'unknown' }],
+    ['metadata with an id that ends alike', { status: 200, body: answered(`1${HEAD + 2n}`) }, { kind: 'unknown' }],
+    ['metadata without snapshots', { status: 200, body: { metadata: {}, 'metadata-location': 'x' } }, { kind: 'unknown' }],
+    ['our request', (request) => ({ status: 200, body: request.body }), { kind: 'unknown' }],
     ['204', { status: 204 }, { kind: 'committed' }],
     ['409', { status: 409, body: conflict }, { kind: 'conflict', message: 'Requirement failed: branch main has changed' }],
     ['409 without a body', { status: 409 }, { kind: 'conflict' }],
@@ -66,7 +81,7 @@ describe('GIVEN a commit', () => {
     ['an answer cut short', 'cut', { kind: 'unknown' }],
   ];
   test.each(outcomes)('WHEN the catalog answers %s THEN the outcome says so after exactly one POST', async (_, reply, expected) => {
-    const { commit, posts } = await setUp(() => reply);
+    const { commit, posts } = await setUp((_index, request) => (typeof reply === 'function' ? reply(request) : reply));
     expect(await commit()).toMatchObject(expected);
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(posts()).toHaveLength(1);

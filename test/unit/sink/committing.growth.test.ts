@@ -14,8 +14,8 @@ describe('GIVEN a table that keeps more and more snapshots', () => {
     const state = {
       ...initialState(settings()), phase: 'running' as const, facts: tableFacts(metadata),
       committing: {
-        written: { batch, manifests: [], added: NOTHING_ADDED }, attempt: 1, step: 'loading' as const, base: null, staleTries: 0,
-        outdatedLoads: 0, sentSequence: null,
+        written: { batch, manifests: [], added: NOTHING_ADDED }, attempt: 1, hasLooked: false, step: 'loading' as const, base: null, staleTries: 0,
+        outdatedLoads: 0, sent: null,
       },
     };
     const { effects } = onTableForCommit(state, { kind: 'loaded', table: { metadata, metadataLocation: null } }, { nowMs: 1, fraction: 0, snapshotId: 1n });
