@@ -74,37 +74,51 @@ interface Distinct extends RowList {
   readonly sums: Float64Array;
 }
 
+/** A hash table of the distinct rows so far: places hold their index, -1 is free. */
+interface RowTable {
+  readonly places: Int32Array;
+  /** Of each distinct row. */
+  readonly hashes: Int32Array;
+  readonly found: Distinct & { length: number };
+}
+
 /** Each distinct row once, with the sum of its diffs. */
 function sumDiffs(chunks: readonly RowChunk[]): Distinct {
   const total = chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0);
-  const mask = tableSize(total) - 1;
-  const table = new Int32Array(mask + 1).fill(-1);
-  const hashes = new Int32Array(total);
-  const found = { ...emptyList(total), length: 0, sums: new Float64Array(total) };
-  chunks.forEach((chunk, chunkIndex) => {
-    const { bytes, starts, ends, rowCount } = chunk;
-    const words = diffWords(chunk);
-    for (let row = 0; row < rowCount; row++) {
-      const start = starts[row] ?? 0;
-      const end = ends[row] ?? 0;
-      const hash = hashBytes(bytes, start, end);
-      let place = hash & mask;
-      let index = table[place] ?? -1;
-      while (index >= 0 && !(hashes[index] === hash && sameRow(chunks, found, index, bytes, start, end))) {
-        place = (place + 1) & mask;
-        index = table[place] ?? -1;
-      }
-      if (index < 0) {
-        index = found.length++;
-        table[place] = index;
-        found.chunks[index] = chunkIndex;
-        found.rows[index] = row;
-        hashes[index] = hash;
-      }
-      found.sums[index] = addDiff(found.sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
+  const table: RowTable = {
+    places: new Int32Array(tableSize(total)).fill(-1),
+    hashes: new Int32Array(total),
+    found: { ...emptyList(total), length: 0, sums: new Float64Array(total) },
+  };
+  for (let index = 0; index < chunks.length; index++) sumChunk(table, chunks, index);
+  return table.found;
+}
+
+function sumChunk({ places, hashes, found }: RowTable, chunks: readonly RowChunk[], chunkIndex: number): void {
+  const chunk = chunks[chunkIndex];
+  if (chunk === undefined) return;
+  const { bytes, starts, ends, rowCount } = chunk;
+  const mask = places.length - 1;
+  const words = diffWords(chunk);
+  for (let row = 0; row < rowCount; row++) {
+    const start = starts[row] ?? 0;
+    const end = ends[row] ?? 0;
+    const hash = hashBytes(bytes, start, end);
+    let place = hash & mask;
+    let index = places[place] ?? -1;
+    while (index >= 0 && !(hashes[index] === hash && sameRow(chunks, found, index, bytes, start, end))) {
+      place = (place + 1) & mask;
+      index = places[place] ?? -1;
     }
-  });
-  return found;
+    if (index < 0) {
+      index = found.length++;
+      places[place] = index;
+      found.chunks[index] = chunkIndex;
+      found.rows[index] = row;
+      hashes[index] = hash;
+    }
+    found.sums[index] = addDiff(found.sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
+  }
 }
 
 /** The diffs as pairs of words, low first: a BigInt per row would cost more than the rest of the loop. */

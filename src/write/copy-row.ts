@@ -8,6 +8,7 @@
  *
  * Invariant: a raw tab always separates fields and a backslash always starts an escape, since COPY escapes both.
  */
+import type { RowChunk } from '../batch/row-chunk.ts';
 import { SinkError } from '../errors.ts';
 import { type FieldBlock, type Slot, TAB, ValueFault, appendNullToSlot, appendToSlot } from './columns/column.ts';
 import type { WritePlan } from './plan.ts';
@@ -24,6 +25,8 @@ export const BLOCK_ROWS = 512;
 export class RowDecoder {
   readonly #plan: WritePlan;
   readonly #slots: RowSlots;
+  /** Up to the last that is not null. */
+  readonly #slotsUsed: number;
   readonly #block: FieldBlock = {
     bytes: new Uint8Array(0), cursors: new Uint32Array(BLOCK_ROWS), ends: new Uint32Array(BLOCK_ROWS), rows: 0,
   };
@@ -32,6 +35,7 @@ export class RowDecoder {
   constructor(plan: WritePlan, slots: RowSlots) {
     this.#plan = plan;
     this.#slots = slots;
+    this.#slotsUsed = slots.findLastIndex((slot) => slot !== null) + 1;
   }
 
   /** Takes a row, whose bytes must not change until `settle`. Throws what `settle` throws. */
@@ -46,15 +50,40 @@ export class RowDecoder {
     block.rows += 1;
   }
 
-  /** Takes rows `from` to `to` of a chunk, at most BLOCK_ROWS, and brings them into the columns. Throws what `settle` throws. */
-  takeRows(bytes: Uint8Array, starts: Uint32Array, ends: Uint32Array, from: number, to: number): void {
+  /**
+   * Takes rows `from` to `to` of a chunk, at most BLOCK_ROWS, and brings them into the columns. Returns the bytes of their text.
+   * Throws what `settle` throws.
+   */
+  takeRows({ bytes, starts, ends }: RowChunk, from: number, to: number): number {
     this.settle();
     const block = this.#block;
     block.bytes = bytes;
     block.cursors.set(starts.subarray(from, to));
     block.ends.set(ends.subarray(from, to));
     block.rows = to - from;
+    return this.#settleBlock();
+  }
+
+  /** The same for the rows of a chunk that a list names at `from` to `to`. */
+  takeListedRows({ bytes, starts, ends }: RowChunk, list: Uint32Array, from: number, to: number): number {
     this.settle();
+    const block = this.#block;
+    block.bytes = bytes;
+    for (let index = from; index < to; index++) {
+      const row = list[index] ?? 0;
+      block.cursors[index - from] = starts[row] ?? 0;
+      block.ends[index - from] = ends[row] ?? 0;
+    }
+    block.rows = to - from;
+    return this.#settleBlock();
+  }
+
+  #settleBlock(): number {
+    const { cursors, ends, rows } = this.#block;
+    let textBytes = 0;
+    for (let row = 0; row < rows; row++) textBytes += (ends[row] ?? 0) - (cursors[row] ?? 0);
+    this.settle();
+    return textBytes;
   }
 
   /**
@@ -65,8 +94,9 @@ export class RowDecoder {
     const block = this.#block;
     if (block.rows === 0) return;
     try {
-      for (let index = 0; index < this.#slots.length; index++) this.#takeColumn(index);
-      this.#checkWidths();
+      for (let index = 0; index < this.#slotsUsed; index++) this.#takeColumn(index);
+      // Rows of a delete file are not looked at behind their key: what is deleted was checked when it came, or is in no file.
+      if (this.#slotsUsed === this.#slots.length) this.#checkWidths();
     } finally {
       block.rows = 0;
     }

@@ -110,19 +110,35 @@ async function flush(output: Output): Promise<void> {
 async function writeRows(
   output: Output, chunks: readonly RowChunk[], rows: RowList, copies: Float64Array | null,
 ): Promise<void> {
-  for (let index = 0; index < rows.length; index++) {
+  for (let index = 0; index < rows.length;) {
     const chunk = chunks[rows.chunks[index] ?? 0];
     invariant(chunk !== undefined, 'a surviving row lies in one of the chunks');
+    const single = output.file.clipRun(singleRows(rows, copies, index));
+    if (single > 0) {
+      const textBytes = output.decoder.takeListedRows(chunk, rows.rows, index, index + single);
+      if (output.file.countRows(single, textBytes)) await flush(output);
+      index += single;
+      continue;
+    }
     const row = rows.rows[index] ?? 0;
     const start = chunk.starts[row] ?? 0;
     const end = chunk.ends[row] ?? 0;
-    const times = copies === null ? 1 : copies[index] ?? 0;
-    for (let copy = 0; copy < times; copy++) {
+    for (let copy = copies?.[index] ?? 0; copy > 0; copy--) {
       output.decoder.append(chunk.bytes, start, end);
       if (output.file.countRows(1, end - start)) await flush(output);
     }
+    index += 1;
   }
   output.decoder.settle();
+}
+
+/** Rows from `from` on, at most a block, that lie in one chunk and are wanted once. */
+function singleRows(rows: RowList, copies: Float64Array | null, from: number): number {
+  const to = Math.min(from + BLOCK_ROWS, rows.length);
+  const chunk = rows.chunks[from];
+  let index = from;
+  while (index < to && rows.chunks[index] === chunk && (copies === null || copies[index] === 1)) index += 1;
+  return index - from;
 }
 
 /**
@@ -135,8 +151,8 @@ async function writeInserts(plan: WritePlan, output: Output, chunks: readonly Ro
     for (let row = 0; row < chunk.rowCount;) {
       const single = output.file.clipRun(singleInserts(words, row, chunk.rowCount));
       if (single > 0) {
-        output.decoder.takeRows(chunk.bytes, chunk.starts, chunk.ends, row, row + single);
-        if (output.file.countRows(single, textBytes(chunk, row, row + single))) await flush(output);
+        const textBytes = output.decoder.takeRows(chunk, row, row + single);
+        if (output.file.countRows(single, textBytes)) await flush(output);
         row += single;
         continue;
       }
@@ -162,13 +178,6 @@ function singleInserts(words: Int32Array, from: number, rowCount: number): numbe
   let row = from;
   while (row < to && words[row * 2] === 1 && words[row * 2 + 1] === 0) row += 1;
   return row - from;
-}
-
-/** Of the relation's columns in those rows; what lies between rows is not theirs. */
-function textBytes({ starts, ends }: RowChunk, from: number, to: number): number {
-  let bytes = 0;
-  for (let row = from; row < to; row++) bytes += (ends[row] ?? 0) - (starts[row] ?? 0);
-  return bytes;
 }
 
 function appendWriter(plan: WritePlan, policy: NullingPolicy, files: SpanFiles): SpanWriter {
@@ -225,10 +234,10 @@ async function writeChanges(
     for (let row = 0; row < chunk.rowCount;) {
       const single = output.file.clipRun(singleChanges(diffs, times, row, chunk.rowCount));
       if (single > 0) {
-        output.decoder.takeRows(chunk.bytes, chunk.starts, chunk.ends, row, row + single);
+        const textBytes = output.decoder.takeRows(chunk, row, row + single);
         diff.appendLowWords(diffs, row, row + single);
         time.appendAllWords(times, row, row + single);
-        if (output.file.countRows(single, textBytes(chunk, row, row + single) + single * SYSTEM_BYTES)) await flush(output);
+        if (output.file.countRows(single, textBytes + single * SYSTEM_BYTES)) await flush(output);
         row += single;
         continue;
       }

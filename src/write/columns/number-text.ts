@@ -44,18 +44,34 @@ export function storeInt64(value: number, words: Int32Array, at: number): void {
   words[at + 1] = Math.floor(value / WORD);
 }
 
+/** Digits that fit into 32 bits, where arithmetic takes a third of what it takes with doubles. */
+const SHORT_DIGITS = 9;
+
 /** A whole number of at most 15 digits; see PlainText. */
 export function plainInt64(bytes: Uint8Array, start: number, end: number, words: Int32Array, at: number): number {
   const negative = bytes[start] === MINUS;
   const first = negative ? start + 1 : start;
+  const shortEnd = Math.min(end, first + SHORT_DIGITS);
   let next = first;
-  let value = 0;
+  let short = 0;
+  for (; next < shortEnd; next++) {
+    const digit = (bytes[next] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9) break;
+    short = (short * 10 + digit) | 0;
+  }
+  if (next < shortEnd || next === end) {
+    if (next === first) return -1;
+    words[at] = negative ? -short : short;
+    words[at + 1] = negative && short !== 0 ? -1 : 0;
+    return next;
+  }
+  let value = short;
   for (; next < end; next++) {
     const digit = (bytes[next] ?? 0) - ZERO;
     if (digit < 0 || digit > 9) break;
     value = value * 10 + digit;
   }
-  if (next === first || next - first > 15) return -1;
+  if (next - first > 15) return -1;
   storeInt64(negative ? 0 - value : value, words, at);
   return next;
 }
@@ -169,15 +185,26 @@ export function shortDecimal(
 ): number {
   const negative = bytes[start] === MINUS;
   const first = negative ? start + 1 : start;
+  const shortEnd = Math.min(end, first + SHORT_DIGITS);
   let dot = -1;
-  let value = 0;
+  let short = 0;
   let next = first;
-  for (; next < end; next++) {
+  for (; next < shortEnd; next++) {
     const byte = bytes[next] ?? 0;
     const digit = byte - ZERO;
-    if (digit >= 0 && digit <= 9) value = value * 10 + digit;
+    if (digit >= 0 && digit <= 9) short = (short * 10 + digit) | 0;
     else if (byte === DOT && dot < 0) dot = next;
     else break;
+  }
+  let value = short;
+  if (next === shortEnd) {
+    for (; next < end; next++) {
+      const byte = bytes[next] ?? 0;
+      const digit = byte - ZERO;
+      if (digit >= 0 && digit <= 9) value = value * 10 + digit;
+      else if (byte === DOT && dot < 0) dot = next;
+      else break;
+    }
   }
   const point = dot < 0 ? next : dot;
   const fraction = dot < 0 ? 0 : next - dot - 1;
