@@ -11,6 +11,7 @@ import {
 
 import type { NestedField, PrimitiveType, Schema } from '../src/iceberg/types.ts';
 import { type Codec } from '../src/parquet/compression.ts';
+import { NO_MEMORY } from '../src/parquet/encoding-memory.ts';
 import { openParquetFile } from '../src/parquet/writer.ts';
 import { arrowSchema } from '../src/write/arrow-types.ts';
 import { openWasmParquet } from '../src/write/parquet-wasm.ts';
@@ -91,7 +92,7 @@ function encode(fields: readonly NestedField[], batches: readonly Data<Struct>[]
 
 async function encodeByWasm(batches: readonly Data<Struct>[]): Promise<number> {
   let bytes = 0;
-  const file = openWasmParquet({ schema: schemaOf(FIELDS), codec: 'zstd', level: 1, dictionaryColumns: () => ['s1'] }, (part) => { bytes += part.length; });
+  const file = openWasmParquet({ schema: schemaOf(FIELDS), codec: 'zstd', level: 1, memory: NO_MEMORY, dictionaryColumns: () => ['s1'] }, (part) => { bytes += part.length; });
   for (const batch of batches) await file.write(batch);
   await file.finish();
   return bytes;

@@ -9,6 +9,7 @@ import { parentPort } from 'node:worker_threads';
 
 import { type RowChunk, chunkBuffers } from '../batch/row-chunk.ts';
 import { type ErrorCode, type SinkErrorDetail, asSinkError, invariant } from '../errors.ts';
+import { createEncodingMemories } from '../write/encoding-memories.ts';
 import { UPLOAD_PART_BYTES } from '../write/file-parts.ts';
 import { wasmHeapBytes } from '../write/parquet.ts';
 import type { WritePlan } from '../write/plan.ts';
@@ -56,6 +57,7 @@ interface Session {
 }
 
 const sessions = new Map<number, Session>();
+const memories = createEncodingMemories();
 /** Buffers of parts that came back, so that a stream of parts makes no garbage. */
 const spareParts: ArrayBuffer[] = [];
 
@@ -68,6 +70,7 @@ function open(id: number, plan: WritePlan): void {
     writer: openSpanWriter(plan, {
       allocatePart: () => new Uint8Array(spareParts.pop() ?? new ArrayBuffer(UPLOAD_PART_BYTES)),
       reusePart: (part) => keepPart(part.buffer),
+      memories,
       takePart: (written) => sendPart(id, session, written),
       takeFile: (written) => sendFile(id, session, written),
     }),

@@ -6,6 +6,7 @@
 import type { ByteWriter } from './byte-writer.ts';
 import { type Compress, letGo } from './compression.ts';
 import { Dictionary } from './dictionary.ts';
+import type { EncodingMemory, PageEncoding } from './encoding-memory.ts';
 import type { Slots } from './levels.ts';
 import {
   type PageRange, encodeLevels, nextPage, rowsIn, writeDataPageHeader, writeDictionaryPageHeader,
@@ -18,7 +19,7 @@ import { type Bounds, type Order, boundsOf, cutBounds, mergeBounds, orderOf } fr
 import { type Values, plainSize } from './values.ts';
 
 export interface ChunkPage {
-  readonly encoding: 'plain' | 'dictionary';
+  readonly encoding: PageEncoding;
   /** Within the chunk, header included. */
   readonly offset: number;
   readonly size: number;
@@ -53,18 +54,20 @@ export interface ColumnOptions {
   readonly dictionaryBytesMax: number;
   readonly store: PageStore;
   readonly scratch: Scratch;
+  readonly memory: EncodingMemory;
 }
 
 /** Values looked at before the dictionary is tried on the whole batch. */
 const SAMPLE_VALUES = 16_384;
 /** With more distinct values in the sample than this, few repeat in the whole chunk. */
 const SAMPLE_DISTINCT_MAX = 0.9;
+/** Fewer in a chunk say nothing about the next file. */
+const TELLING_VALUES = 1_000;
 /** Bodies below this say nothing about the pages to come. */
 const CONTEST_BYTES_MIN = 16 * 1024;
 /** What a smaller page must gain over a cheaper one. */
 const CONTEST_GAIN = 1.005;
 
-type PageEncoding = ChunkPage['encoding'];
 interface StoredPage extends Omit<ChunkPage, 'offset'> {
   /** In the store. */
   readonly start: number;
@@ -82,7 +85,10 @@ export class ColumnWriter {
   /** Some page has values and no bounds, so the chunk has none. */
   #unbounded = false;
   #encoding: PageEncoding | null = null;
-  #compress = new Map<PageEncoding, Compress>();
+  /** Which of the compressors. */
+  #compressor = new Map<PageEncoding, number>();
+  /** Whether the encoding was remembered rather than tried. */
+  #isRecalled = false;
 
   constructor(column: ParquetColumn, options: ColumnOptions) {
     this.column = column;
@@ -104,6 +110,7 @@ export class ColumnWriter {
 
   /** Ends the row group: puts the chunk out, of which only the description is left. */
   takeChunk(emit: (bytes: Uint8Array) => void): ColumnChunk {
+    this.#remember();
     const dictionary = this.#dictionaryPage();
     if (dictionary.length > 0) emit(dictionary);
     let offset = dictionary.length;
@@ -123,7 +130,7 @@ export class ColumnWriter {
     this.#bounds = null;
     this.#unbounded = false;
     this.#encoding = null;
-    this.#compress.clear();
+    this.#compressor.clear();
     this.#dictionary.clear();
     return chunk;
   }
@@ -132,13 +139,33 @@ export class ColumnWriter {
   #number(values: Values): number {
     const { scratch } = this.#options;
     if (scratch.indices.length < values.count) scratch.indices = new Int32Array(values.count);
-    if (this.#encoding === null && values.count > 0) {
-      this.#encoding = this.#isWorthNumbering(values, scratch.indices) ? 'dictionary' : 'plain';
-    }
+    if (this.#encoding === null && values.count > 0) this.#encoding = this.#choose(values, scratch.indices);
     if (this.#encoding !== 'dictionary') return -1;
     const numbered = this.#dictionary.add(values, 0, values.count, scratch.indices);
     if (numbered < values.count) this.#encoding = 'plain';
     return numbered;
+  }
+
+  #choose(values: Values, indices: Int32Array): PageEncoding {
+    const known = this.#options.memory.recall(this.column.fieldId);
+    this.#isRecalled = known !== null;
+    if (known === null) return this.#isWorthNumbering(values, indices) ? 'dictionary' : 'plain';
+    for (const [encoding, index] of known.compressors) this.#compressor.set(encoding, index);
+    return known.encoding;
+  }
+
+  /** At the end of a chunk: what was found, unless there was too little to find it by; and that what was believed is so no more. */
+  #remember(): void {
+    const { memory } = this.#options;
+    const { fieldId } = this.column;
+    const encoding = this.#encoding;
+    const values = this.#pages.reduce((sum, page) => sum + page.slotCount - page.nullCount, 0);
+    if (encoding === null) return;
+    if (!this.#isRecalled) {
+      if (values >= TELLING_VALUES) memory.learn(fieldId, { encoding, compressors: new Map(this.#compressor) });
+    } else if (this.#dictionary.size > values * SAMPLE_DISTINCT_MAX || this.#pages.some((page) => page.encoding !== encoding)) {
+      memory.forget(fieldId);
+    }
   }
 
   /** By the first batch of the chunk, whether numbers and their dictionary take less room than the values. */
@@ -204,15 +231,16 @@ export class ColumnWriter {
 
   /** The first page of some size decides how those after it are compressed. */
   #compressBody(body: Uint8Array, encoding: PageEncoding): Uint8Array {
-    const chosen = this.#compress.get(encoding);
+    const { compressors } = this.#options;
+    const chosen = compressors[this.#compressor.get(encoding) ?? -1];
     if (chosen !== undefined) return chosen(body);
-    const [thorough, cheap] = this.#options.compressors;
+    const [thorough, cheap] = compressors;
     if (thorough === undefined) return body;
     const small = thorough(body);
     if (body.length < CONTEST_BYTES_MIN) return small;
     const other = cheap?.(body);
     const cheapWins = other !== undefined && other.length <= small.length * CONTEST_GAIN;
-    this.#compress.set(encoding, cheapWins && cheap !== undefined ? cheap : thorough);
+    this.#compressor.set(encoding, cheapWins ? 1 : 0);
     if (other === undefined) return small;
     letGo(cheapWins ? small : other);
     return cheapWins ? other : small;

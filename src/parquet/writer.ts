@@ -12,6 +12,7 @@ import type { Schema } from '../iceberg/types.ts';
 import { ByteWriter } from './byte-writer.ts';
 import { ColumnWriter, type Scratch } from './column-writer.ts';
 import { type Codec, compressors } from './compression.ts';
+import { type EncodingMemory, NO_MEMORY } from './encoding-memory.ts';
 import {
   type IndexedChunk, type ParquetFooter, type Placement, type PlacedChunk, type RowGroup, writeFileMetadata,
 } from './footer.ts';
@@ -30,6 +31,8 @@ export interface ParquetFileOptions {
   /** A row group ends with the batch that takes it past either of these. */
   readonly rowGroupBytes?: number;
   readonly rowGroupRows?: number;
+  /** Of earlier files with the same columns. */
+  readonly memory?: EncodingMemory;
 }
 
 export interface ParquetFile {
@@ -122,7 +125,8 @@ function columnWriters(options: ParquetFileOptions, store: PageStore): readonly 
   };
   const dictionaryBytesMax = Math.min(DICTIONARY_BYTES, Math.floor(DICTIONARIES_BYTES / columns.length));
   const codecs = compressors(options.codec, options.level);
-  return columns.map((column) => new ColumnWriter(column, { compressors: codecs, dictionaryBytesMax, store, scratch }));
+  const memory = options.memory ?? NO_MEMORY;
+  return columns.map((column) => new ColumnWriter(column, { compressors: codecs, dictionaryBytesMax, store, scratch, memory }));
 }
 
 /** Writes the page index of all chunks: first the bounds, then the places, as readers fetch them. */

@@ -7,6 +7,7 @@ import type { Data, Struct } from 'apache-arrow';
 
 import { asSinkError, invariant } from '../errors.ts';
 import type { Schema } from '../iceberg/types.ts';
+import type { EncodingMemory } from '../parquet/encoding-memory.ts';
 import type { ParquetFooter } from '../parquet/footer.ts';
 import { openParquetFile } from '../parquet/writer.ts';
 import type { CompressionCodec } from './plan.ts';
@@ -29,6 +30,7 @@ export interface ParquetOptions {
   readonly schema: Schema;
   readonly codec: CompressionCodec;
   readonly level: number;
+  readonly memory: EncodingMemory;
   /** Names of top-level columns with few distinct values, for an encoder that can't tell by itself. */
   readonly dictionaryColumns: () => readonly string[];
 }
@@ -45,9 +47,9 @@ export function wasmHeapBytes(): number {
  * Failures are SinkError encode-failed.
  */
 export function openParquet(options: ParquetOptions, append: (bytes: Uint8Array) => void): ParquetWriter {
-  const { schema, codec, level } = options;
+  const { schema, codec, level, memory } = options;
   if (codec === 'snappy') return openLater(options, append);
-  const file = openParquetFile({ schema, codec, level }, append);
+  const file = openParquetFile({ schema, codec, level, memory }, append);
   return {
     write: (batch) => encoding(() => file.writeBatch(batch)),
     encodedBytes: file.encodedBytes,

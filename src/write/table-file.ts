@@ -7,10 +7,12 @@ import { type Data, Struct, makeData } from 'apache-arrow';
 import { asSinkError, invariant } from '../errors.ts';
 import type { DataFile, FileContent } from '../iceberg/data-file.ts';
 import type { NestedField, Schema } from '../iceberg/types.ts';
+import { NO_MEMORY } from '../parquet/encoding-memory.ts';
 import { arrowSchema } from './arrow-types.ts';
 import { BytesColumn } from './columns/bytes.ts';
 import { type LeafColumn, type Slot, ValueFault } from './columns/column.ts';
 import { rowError } from './copy-row.ts';
+import type { EncodingMemories } from './encoding-memories.ts';
 import { type FileParts, type PartBuffers, collectParts } from './file-parts.ts';
 import { collectMetrics } from './metrics.ts';
 import { BATCH_ROWS, type ParquetWriter, openParquet } from './parquet.ts';
@@ -32,6 +34,8 @@ export interface WrittenFile {
 
 /** Where a span's files go. Encoding waits for both. */
 export interface FileOutput extends PartBuffers {
+  /** Without it, each file finds out for itself how its columns are encoded best. */
+  readonly memories?: EncodingMemories;
   takePart(part: WrittenPart): Promise<void>;
   takeFile(file: WrittenFile): Promise<void>;
 }
@@ -150,7 +154,8 @@ export function openTableFile(spec: FileSpec): TableFile {
 function openFile(spec: FileSpec, schema: Schema): OpenFile {
   const parts = collectParts(spec.output);
   const { codec, codecLevel } = spec.plan;
-  const options = { schema, codec, level: codecLevel, dictionaryColumns: () => dictionaryColumns(spec) };
+  const memory = spec.output.memories?.of(spec.plan, spec.content) ?? NO_MEMORY;
+  const options = { schema, codec, level: codecLevel, memory, dictionaryColumns: () => dictionaryColumns(spec) };
   const writer = openParquet(options, parts.append);
   return { id: spec.nextFileId(), writer, parts, partsOut: 0 };
 }

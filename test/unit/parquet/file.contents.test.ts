@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { IcebergType, Schema } from '../../../src/iceberg/types.ts';
 import { parquetColumns, parquetTree } from '../../../src/parquet/schema.ts';
+import { createEncodingMemory } from '../../../src/parquet/encoding-memory.ts';
 import { type ParquetFileOptions, openParquetFile } from '../../../src/parquet/writer.ts';
 import { readFooter } from '../../../src/write/parquet-footer.ts';
 import { type Judge, openJudge } from '../../e2e/write/duckdb.ts';
@@ -110,4 +111,44 @@ test('GIVEN lists and maps THEN groups, names and field ids are those that reade
     ['table', null, null, null], ['c0', 'REQUIRED', 'LIST', 1n], ['list', 'REPEATED', null, null], ['element', 'OPTIONAL', 'MAP', 2n],
     ['key_value', 'REPEATED', null, null], ['key', 'REQUIRED', 'UTF8', 3n], ['value', 'OPTIONAL', null, 4n],
   ]);
+});
+
+describe('GIVEN a file after others of the same columns', () => {
+  const schema = schemaOf([[{ kind: 'string' }, false], [{ kind: 'long' }, true]]);
+  const repeating = (from: number): Row[] => Array.from({ length: 5_000 }, (_, index) => ({ c0: `city ${index % 20}`, c1: BigInt((from + index) % 40) }));
+  const distinct: Row[] = Array.from({ length: 5_000 }, (_, index) => ({ c0: `${index} and ${index * 7_919}`, c1: BigInt(index) * 7_919n }));
+  const usesDictionary = async (bytes: Uint8Array): Promise<readonly boolean[]> =>
+    (await metadata(bytes, 'encodings')).map((row) => String(row['encodings']).includes('RLE_DICTIONARY'));
+  const sums = 'select count(distinct c0) as n, sum(c1)::bigint as s from read_parquet($file)';
+
+  test('WHEN the values are alike THEN it is byte for byte what it would be by itself', () => {
+    const memory = createEncodingMemory();
+    encode(schema, [repeating(0)], { memory });
+    expect(memory.recall(1)?.encoding).toBe('dictionary');
+    expect(encode(schema, [repeating(7)], { memory }).bytes).toEqual(encode(schema, [repeating(7)]).bytes);
+  });
+
+  test('WHEN the values have become others THEN the file holds them all the same, and the next one is tried anew', async () => {
+    const memory = createEncodingMemory();
+    encode(schema, [repeating(0)], { memory });
+    const { bytes } = encode(schema, [distinct], { memory });
+    expect(await usesDictionary(bytes)).toEqual([true, true]);
+    expect(await judge.rows(bytes, sums)).toEqual([{ n: 5_000n, s: 7_919n * (4_999n * 5_000n / 2n) }]);
+    expect(await usesDictionary(encode(schema, [distinct], { memory }).bytes)).toEqual([false, false]);
+  });
+
+  test('WHEN values that all differed come to repeat THEN it is found out after some files', async () => {
+    const memory = createEncodingMemory();
+    encode(schema, [distinct], { memory });
+    let files = 0;
+    while ((await usesDictionary(encode(schema, [repeating(0)], { memory }).bytes))[0] === false) files += 1;
+    expect(files).toBeGreaterThan(5);
+    expect(files).toBeLessThan(50);
+  });
+
+  test('WHEN the first had few values THEN nothing was learned of it', () => {
+    const memory = createEncodingMemory();
+    encode(schema, [repeating(0).slice(0, 100)], { memory });
+    expect(memory.recall(1)).toBeNull();
+  });
 });
