@@ -38,7 +38,9 @@ const OUTDATED_MAX = 11;
 
 /**
  * Moves the waiting batch up; the caller has made sure that there is one and that no other is on its way. A batch begins where
- * the one before it ended, so the known table says "send"; should it not, the table is loaded to find out.
+ * the one before it ended, so the known table says "send"; should it not, the table is loaded to find out. So it is for the
+ * first snapshot of a table: catalogs are known that don't check the assertion that there is none (Nessie 0.99), and between
+ * the opening and this commit there may lie minutes for another copy to take the first snapshot in.
  */
 export function beginCommit(before: SinkState, inputs: StepInputs): Step {
   invariant(before.committing === null && before.ready !== null, 'one commit at a time, of a batch that is written');
@@ -49,7 +51,7 @@ export function beginCommit(before: SinkState, inputs: StepInputs): Step {
   const { facts, known, settings } = state;
   if (facts !== null && known !== null && isRecent(known, inputs.nowMs)) {
     const decision = decideCommit(known.metadata, facts, settings.identity, committing.written.batch);
-    if (decision.kind === 'send') return send(state, committing, known, decision, inputs);
+    if (decision.kind === 'send' && decision.head !== null) return send(state, committing, known, decision, inputs);
   }
   return stay({ ...state, known: null }, { kind: 'load-table', epoch: state.epoch, purpose: 'commit' });
 }

@@ -61,6 +61,8 @@ async function attemptOn(catalog: RestCatalog, table: TableIdentifier, base: Loa
     requirements: [
       { type: 'assert-table-uuid', uuid: metadata.tableUuid },
       { type: 'assert-ref-snapshot-id', ref: 'main', snapshotId: metadata.currentSnapshotId },
+      { type: 'assert-current-schema-id', currentSchemaId: metadata.currentSchemaId },
+      { type: 'assert-default-spec-id', defaultSpecId: metadata.defaultSpecId },
     ],
     updates: [
       { action: 'add-snapshot', snapshot: {
@@ -169,6 +171,18 @@ export function catalogSuite(name: string, under: CatalogUnderTest): void {
       const { updates } = await attemptOn(under.catalog(), table, loaded);
       const requirements: Requirement[] = [{ type: 'assert-table-uuid', uuid: '00000000-0000-4000-8000-000000000000' }];
       expect(await under.catalog().commit(table, requirements, updates, entropy.uuid())).toMatchObject({ kind: 'conflict' });
+    });
+
+    // A sink commits without a look at the table, so it is the catalog that has to notice.
+    test.each<readonly [string, Requirement]>([
+      ['schema', { type: 'assert-current-schema-id', currentSchemaId: 7 }],
+      ['partition spec', { type: 'assert-default-spec-id', defaultSpecId: 7 }],
+    ])('WHEN the %s is another one THEN the commit conflicts and changes nothing', async (_what, changed) => {
+      const { table, loaded } = await prepared('a snapshot');
+      const { requirements, updates } = await attemptOn(under.catalog(), table, loaded);
+      const asserted = requirements.map((requirement) => (requirement.type === changed.type ? changed : requirement));
+      expect(await under.catalog().commit(table, asserted, updates, entropy.uuid())).toMatchObject({ kind: 'conflict' });
+      expect((await load(table)).metadata.currentSnapshotId).toBe(loaded.metadata.currentSnapshotId);
     });
 
     test('WHEN the table does not exist THEN a commit is refused, and no table appears', async () => {
