@@ -199,7 +199,7 @@ export const COMMIT_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/committing.ts',
-        find: "return again(state, committing, inputs, 'conflict', outcome.message, 0);",
+        find: 'if (!committing.hasLooked) return look(state, committing, outcome.message);',
         replace: "return fail(state, new SinkError('commit-refused', outcome.message), inputs);",
       },
     ],
@@ -210,8 +210,8 @@ export const COMMIT_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/committing.ts',
-        find: "return again(state, committing, inputs, 'conflict', outcome.message, 0);",
-        replace: "return committed(state, committing, inputs, 'answered');",
+        find: 'if (!committing.hasLooked) return look(state, committing, outcome.message);',
+        replace: "return committed(withOurCommit(state, committing), committing, inputs, 'answered');",
       },
     ],
   },
@@ -222,7 +222,7 @@ export const COMMIT_BUGS: readonly Mutation[] = [
       {
         file: 'sink/committing.ts',
         find: "return again(state, committing, inputs, 'unknown', outcome.message, 0);",
-        replace: "return committed(state, committing, inputs, 'answered');",
+        replace: "return committed(withOurCommit(state, committing), committing, inputs, 'answered');",
       },
     ],
   },
@@ -266,6 +266,74 @@ export const COMMIT_BUGS: readonly Mutation[] = [
       {
         file: 'sink/driver.ts',
         find: '        { type: \'assert-ref-snapshot-id\', ref: \'main\', snapshotId: effect.head },\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'the schema is not asserted',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'sink/driver.ts',
+        find: '        { type: \'assert-current-schema-id\', currentSchemaId: schemaId },\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'the spec is not asserted',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'sink/driver.ts',
+        find: '        { type: \'assert-default-spec-id\', defaultSpecId: specId },\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'the known table is kept after a conflict',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'sink/committing.ts',
+        find: 'if (!committing.hasLooked) return look(state, committing, outcome.message);',
+        replace: 'if (!committing.hasLooked) return beginCommit({ ...state, ready: committing.written, committing: null }, inputs);',
+      },
+    ],
+  },
+  {
+    name: 'the known table is not moved to our snapshot',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'sink/committing.ts',
+        find: 'known: knownAfterCommit(state.known, sent),',
+        replace: 'known: state.known,',
+      },
+    ],
+  },
+  {
+    name: 'the known table is trusted without a decision',
+    seeds: 8_000,
+    edits: [
+      {
+        file: 'sink/committing.ts',
+        find: 'const decision = decideCommit(known.metadata, facts, settings.identity, committing.written.batch);',
+        replace:
+          'const [parent = null] = known.metadata.snapshots; const head = parent?.snapshotId ?? null;\n'
+          + '    const decision = settings === null ? { kind: \'stop\' as const } : { kind: \'send\' as const, head, parent };',
+      },
+    ],
+  },
+  {
+    name: 'the known sequence number stays behind',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'commit/known-table.ts',
+        find: 'lastSequenceNumber: sequenceNumber,',
         replace: '',
       },
     ],

@@ -8,27 +8,50 @@ import type { CatalogObserver } from '../catalog-double.ts';
 import type { SinkProcess } from '../sink-process.ts';
 import { type World, violate } from '../world.ts';
 
+/** From this age on the table may be loaded anew without a cause. */
+const KNOWN_FOR_MS = 300_000;
+
 export class ProtocolChecker implements CatalogObserver {
   readonly #world: World;
   /** Processes that have posted, and have neither looked since nor heard that it is done. */
   readonly #blind = new Set<SinkProcess>();
+  /** Processes whose last post was answered with yes, and nothing came in between. */
+  readonly #knowing = new Set<SinkProcess>();
+  readonly #loadedAtMs = new Map<SinkProcess, number>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
   onLoad(process: SinkProcess, metadata: TableMetadata | null): void {
+    this.#judgeLoad(process);
     this.#blind.delete(process);
+    this.#knowing.delete(process);
+    this.#loadedAtMs.set(process, this.#world.scheduler.nowMs);
     process.seen = metadata;
+  }
+
+  /** Does no harm to the table, but to what a commit costs: after a plain yes the next batch is sent without a look. */
+  #judgeLoad(process: SinkProcess): void {
+    const { scheduler, scenario } = this.#world;
+    const state = process.sink?.state();
+    if (!process.alive || !this.#knowing.has(process) || state?.committing?.step !== 'loading') return;
+    if (state.committing.attempt > 1 || scenario.events.some(({ kind }) => kind === 'clock-jump')) return;
+    if (scheduler.nowMs - (this.#loadedAtMs.get(process) ?? 0) >= KNOWN_FOR_MS) return;
+    violate(this.#world, 'protocol', `p${process.id}: the table is loaded again although the last commit was answered with yes`);
   }
 
   /** The table as it was seen, with main at the snapshot that the catalog has said yes to. */
   onConfirmed(process: SinkProcess, updates: readonly Update[]): void {
     this.#blind.delete(process);
-    const moved = updates.find((update) => update.action === 'set-snapshot-ref');
-    if (process.seen === null || moved === undefined) return;
-    const main = { snapshotId: moved.snapshotId, type: moved.type };
-    process.seen = { ...process.seen, refs: { ...process.seen.refs, main }, currentSnapshotId: moved.snapshotId };
+    this.#knowing.add(process);
+    const added = updates.find((update) => update.action === 'add-snapshot');
+    if (process.seen === null || added === undefined) return;
+    const { snapshotId, sequenceNumber } = added.snapshot;
+    process.seen = {
+      ...process.seen, refs: { ...process.seen.refs, main: { snapshotId, type: 'branch' } }, currentSnapshotId: snapshotId,
+      lastSequenceNumber: sequenceNumber,
+    };
   }
 
   onChange(): void {
@@ -53,6 +76,7 @@ export class ProtocolChecker implements CatalogObserver {
     const wrong = (what: string): void => violate(this.#world, 'protocol', `p${process.id}: ${what}`);
     if (this.#blind.has(process)) wrong('a commit is sent without a look at the table since the last one, which was not answered with yes');
     this.#blind.add(process);
+    this.#knowing.delete(process);
     for (const type of ['assert-table-uuid', 'assert-current-schema-id', 'assert-default-spec-id'] as const) {
       if (!requirements.some((requirement) => requirement.type === type)) wrong(`a commit goes out without ${type}`);
     }
@@ -66,6 +90,10 @@ export class ProtocolChecker implements CatalogObserver {
     }
     this.#judgeColumns(process, wrong);
     this.#judgeAgainstSeen(process, requirements, added[0]?.snapshot.schemaId ?? null, wrong);
+    // Not every catalog checks it, and with a number that came before, deletes would miss rows.
+    if ((added[0]?.snapshot.sequenceNumber ?? 0n) <= (process.seen?.lastSequenceNumber ?? 0n)) {
+      wrong('a sequence number is used that is known to be taken');
+    }
     if (ref?.type !== 'assert-ref-snapshot-id') return wrong('the head is not asserted');
     if (added[0]?.snapshot.parentSnapshotId !== ref.snapshotId) wrong('the head asserted is not the parent');
     if (moved[0]?.snapshotId !== added[0]?.snapshot.snapshotId || moved[0]?.ref !== 'main') {
