@@ -315,19 +315,6 @@ export const COMMIT_BUGS: readonly Mutation[] = [
     ],
   },
   {
-    name: 'the known table is trusted without a decision',
-    seeds: 8_000,
-    edits: [
-      {
-        file: 'sink/committing.ts',
-        find: 'const decision = decideCommit(known.metadata, facts, settings.identity, committing.written.batch);',
-        replace:
-          'const [parent = null] = known.metadata.snapshots; const head = parent?.snapshotId ?? null;\n'
-          + '    const decision = settings === null ? { kind: \'stop\' as const } : { kind: \'send\' as const, head, parent };',
-      },
-    ],
-  },
-  {
     name: 'the known sequence number stays behind',
     seeds: 1_000,
     edits: [

@@ -23,11 +23,15 @@ const METADATA = {
 };
 
 /** A catalog and an S3 server in one: `route` answers the credentials route, everything else works. */
-async function setUp(route: (index: number) => Reply, options: { delegated?: boolean; config?: object; tableConfig?: object } = {}) {
+async function setUp(route: (index: number) => Reply, options: { delegated?: boolean; config?: object; tableConfig?: object; lifeMs?: number } = {}) {
   let vended = 0;
   let routed = 0;
   const clock = manualClock();
-  const keys = () => ({ prefix: 's3://lake/ns/t', config: { 's3.access-key-id': `k${vended += 1}`, 's3.secret-access-key': 's', 's3.session-token': 'x' } });
+  const expiry = () => (options.lifeMs === undefined ? {} : { 's3.session-token-expires-at-ms': String(clock.nowMs() + options.lifeMs) });
+  const keys = () => ({
+    prefix: 's3://lake/ns/t',
+    config: { 's3.access-key-id': `k${vended += 1}`, 's3.secret-access-key': 's', 's3.session-token': 'x', ...expiry() },
+  });
   const server: ScriptedServer = await scriptedServer((request: Received) => {
     if (request.url.startsWith('/v1/config')) return { status: 200, body: options.config ?? {} };
     if (request.url === ROUTE) {
@@ -58,7 +62,7 @@ async function setUp(route: (index: number) => Reply, options: { delegated?: boo
       .map((request) => /Credential=([^/]+)/.exec(request.headers.authorization ?? '')?.[1]);
   };
   const gets = () => server.received.filter((request) => request.method === 'GET').map((request) => request.url);
-  return { server, catalog, store, putTimes, gets };
+  return { server, catalog, clock, store, putTimes, gets };
 }
 
 const LOAD = '/v1/namespaces/ns/tables/t';
@@ -97,6 +101,29 @@ describe('GIVEN keys vended without an expiry', () => {
     expect(named.gets()).toEqual([CONFIG, LOAD, ROUTE]);
   });
 });
+
+describe('GIVEN a sink that commits for hours and has no need to load the table', () => {
+  const putKeys = (server: ScriptedServer): readonly (string | undefined)[] =>
+    server.received.filter((request) => request.method === 'PUT')
+      .map((request) => /Credential=([^/]+)/.exec(request.headers.authorization ?? '')?.[1]);
+
+  test.each([['by the route', 200], ['by a load of the storage itself', 404]] as const)('WHEN its keys live for an hour THEN they are renewed 900 s ahead, %s', async (_how, status) => {
+    const { server, catalog, clock, store } = await setUp(() => ({ status }), { lifeMs: 3_600_000 });
+    await catalog.loadTable(TABLE);
+    for (let count = 0; count < 16; count += 1) {
+      await store.put(`s3://lake/ns/t/data/${count}`, Buffer.from('x'));
+      await catalog.commit(TABLE, [{ type: 'assert-table-uuid', uuid: METADATA['table-uuid'] }], [], 'key');
+      clock.advance(600_000);
+      await catalog.storageFor(TABLE).prefetch();
+    }
+    // Made at 0, 50, 100 and 150 minutes: never used for longer than 50, and never asked for without need.
+    expect(putKeys(server)).toEqual([...repeated('k1', 5), ...repeated('k2', 5), ...repeated('k3', 5), 'k4']);
+  });
+});
+
+function repeated(text: string, count: number): readonly string[] {
+  return Array.from({ length: count }, () => text);
+}
 
 describe('GIVEN a table without keys', () => {
   test('WHEN delegation was not asked for THEN the guide words the cause and nothing is sent to the store', async () => {
