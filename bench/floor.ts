@@ -2,9 +2,9 @@
  * The physical limit of a commit's latency: the requests that the protocol needs, done bare against the same store and catalog
  * with objects of the same sizes, without a sink.
  *
- * Three steps can't be had side by side: the files and their manifests must be there before a list of them is of use to a
- * reader, and the list before the commit. Everything else can: manifests need only the sizes of files, and the table can be
- * loaded while files go up. `inTurn` is the same with each request waiting for the one before it.
+ * Two steps can't be had side by side: all objects must be there before the commit. Among themselves they can: a manifest needs
+ * only the sizes of files, a list those of manifests, and the table is known from the commit before. `inTurn` is each object after
+ * the other, as a simple writer does it, with the table loaded in between.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Lake } from './lake.ts';
@@ -40,8 +40,7 @@ export async function measureFloor(lake: Lake, sizes: FloorSizes, rounds: number
     const objects = [...sizes.files, ...sizes.manifests];
     const uuid = await loadUuid(lake, loads);
     const begun = performance.now();
-    await Promise.all(objects.map((size) => put('file', size)));
-    await put('list', sizes.list);
+    await Promise.all([...objects, sizes.list].map((size) => put('file', size)));
     await commit(lake, uuid, commits);
     together.push(performance.now() - begun);
 

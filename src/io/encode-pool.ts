@@ -159,8 +159,7 @@ class PooledSession implements EncodeSession {
     const uses = [...this.#uses.values()];
     for (const { lane } of uses) send(lane, { kind: 'finish', session: this.#context.id });
     const summaries = await Promise.all(uses.map((use) => use.finished.promise));
-    // A worker posts its files before `finished`, so all of them are known by now.
-    await Promise.all(this.#files);
+    // A worker posts its files before `finished`, so the receiver has been given all of them by now.
     this.#check();
     this.#ended = true;
     return summaries.reduce(add, NOTHING);
@@ -266,8 +265,9 @@ class PooledSession implements EncodeSession {
     return idAtWorker * lanes.length + lanes.indexOf(use.lane);
   }
 
+  /** After the end too: the worker wants its buffers back. */
   #reply(use: LaneUse, message: ToWorker, transfer: readonly ArrayBuffer[] = []): void {
-    if (!this.#ended && use.lane.worker !== null) send(use.lane, message, transfer);
+    if (use.lane.worker !== null) send(use.lane, message, transfer);
   }
 
   /** What can't be handed over fails the session; `finish` waits for all of it. */

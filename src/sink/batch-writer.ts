@@ -1,8 +1,10 @@
 /**
  * One batch becomes files and manifests (③ and the part of ④ that does not depend on the table's head).
  *
- * In: groups of rows. Out: data and delete files in storage and one manifest for each kind, written once and reused by
- * every attempt to commit. Invariant: what `finish` returns refers only to objects that storage has confirmed.
+ * In: groups of rows. Out: data and delete files and one manifest for each kind, written once and reused by every attempt
+ * to commit. A manifest needs the sizes of its files and not their being there, so all of them go into storage side by side,
+ * and what `finish` returns may refer to objects on their way. Invariant: `stored` resolves only when storage has confirmed
+ * every one of them, and no snapshot is posted before.
  */
 import type { TableFacts } from '../commit/decide.ts';
 import type { DataFile, FileContent } from '../iceberg/data-file.ts';
@@ -55,9 +57,17 @@ function growingFile(path: string, upload: StreamedUpload): GrowingFile {
   };
 }
 
+/** A batch whose objects have their names and sizes. */
+export interface FinishedBatch {
+  readonly written: WrittenBatch;
+  /** Resolves when all its objects are in storage; rejects when one can't get there. */
+  readonly stored: Promise<void>;
+}
+
 export class BatchWriter {
   readonly #options: BatchWriterOptions;
   readonly #files: DataFile[] = [];
+  readonly #uploading: Promise<void>[] = [];
   /** Files that storage has the first parts of, by their id in the session. */
   readonly #growing = new Map<number, GrowingFile>();
   #session: EncodeSession | null = null;
@@ -77,18 +87,19 @@ export class BatchWriter {
     await this.#session.write(group);
   }
 
-  async finish(batch: Batch, facts: TableFacts): Promise<WrittenBatch> {
+  async finish(batch: Batch, facts: TableFacts): Promise<FinishedBatch> {
     const summary = await this.#session?.finish();
     if (summary !== undefined && summary.nulledValues > 0) {
       // Whoever chose NULL over a halt has to be able to see how often it was needed.
       const { log, snapshotId } = this.#options;
       log.write('warn', 'values-nulled', { snapshotId, nulledValues: summary.nulledValues });
     }
-    const manifests = await Promise.all([
+    const manifests = [
       this.#writeManifest('data', this.#files.filter((file) => file.content === 'data'), facts, 0),
       this.#writeManifest('deletes', this.#files.filter((file) => file.content !== 'data'), facts, 1),
-    ]);
-    return { batch, manifests: manifests.filter((manifest) => manifest !== null), added: countAdded(this.#files) };
+    ].filter((manifest) => manifest !== null);
+    const stored = Promise.all(this.#uploading).then(() => undefined);
+    return { written: { batch, manifests, added: countAdded(this.#files) }, stored };
   }
 
   abort(): void {
@@ -106,12 +117,18 @@ export class BatchWriter {
     await growing.add(bytes);
   }
 
-  async #upload({ file, bytes, fileId }: EncodedFile): Promise<void> {
+  #upload({ file, bytes, fileId }: EncodedFile): Promise<void> {
     const growing = fileId === null ? undefined : this.#growing.get(fileId);
     const path = growing?.path ?? this.#nextPath(file.content);
-    if (growing === undefined) await this.#options.uploads.put(path, bytes);
-    else await growing.finish(bytes);
     this.#files.push({ ...file, path });
+    return this.#track(growing === undefined ? this.#options.uploads.put(path, bytes) : growing.finish(bytes));
+  }
+
+  /** A failure is told by `stored`, and before that by the session; whoever asks neither has given the batch up. */
+  #track(upload: Promise<void>): Promise<void> {
+    upload.catch(() => undefined);
+    this.#uploading.push(upload);
+    return upload;
   }
 
   #nextPath(content: FileContent): string {
@@ -120,9 +137,9 @@ export class BatchWriter {
     return content === 'data' ? names.dataFile(ordinal, number) : names.deleteFile(ordinal, number);
   }
 
-  async #writeManifest(
+  #writeManifest(
     content: ManifestContent, files: readonly DataFile[], facts: TableFacts, number: number,
-  ): Promise<ManifestFile | null> {
+  ): ManifestFile | null {
     if (files.length === 0) return null;
     const { names, ordinal, uploads, plan, snapshotId, entropy } = this.#options;
     const path = names.manifest(ordinal, number);
@@ -137,7 +154,7 @@ export class BatchWriter {
       snapshotId,
       syncMarker: syncMarkerOf(entropy.uuid()),
     });
-    await uploads.put(path, bytes);
+    void this.#track(uploads.put(path, bytes));
     return manifest;
   }
 }

@@ -10,7 +10,7 @@ import { type ObjectNames, objectNames, tableLocations } from '../snapshot/objec
 import { FRONTIER_EMPTY, frontierAfter } from '../time/frontier.ts';
 import type { RowChunk } from '../batch/row-chunk.ts';
 import type { WritePlan } from '../write/plan.ts';
-import { BatchWriter } from './batch-writer.ts';
+import { BatchWriter, type FinishedBatch } from './batch-writer.ts';
 import { keyColumnIndices } from './check-relation.ts';
 import type { MemoryLimits, SinkPorts } from './driver.ts';
 import type { Effect, Event, SinkSettings, WrittenBatch } from './effects.ts';
@@ -56,6 +56,8 @@ export class Incarnation {
   #writing: BatchWriter | null = null;
   /** Rows up to here belong to the snapshot; null until the first progress has told the as of. */
   #asOf: bigint | null = null;
+  /** What batches still have on its way into storage, by their ordinals. */
+  readonly #stored = new Map<number, Promise<void>>();
   readonly #running = new Set<Promise<unknown>>();
 
   constructor(options: IncarnationOptions) {
@@ -117,16 +119,26 @@ export class Incarnation {
       this.#streamed = null;
       this.#writing = streamed.writer;
       await this.#track(streamed.pump.finish());
-      return this.#track(streamed.writer.finish(batch, effect.facts));
+      return this.#finished(await this.#track(streamed.writer.finish(batch, effect.facts)));
     }
     const writer = this.#openWriter(plan, batch.ordinal, batch.snapshotId);
     this.#writing = writer;
-    return this.#track(this.#writeGroups(writer, span, effect));
+    return this.#finished(await this.#track(this.#writeGroups(writer, span, effect)));
+  }
+
+  /** From here on the batch may be committed, once its objects are there. */
+  #finished({ written, stored }: FinishedBatch): WrittenBatch {
+    const { ordinal } = written.batch;
+    const confirmed = this.#track(stored);
+    this.#stored.set(ordinal, confirmed);
+    // Heard before whoever waits for the same: a failure belongs to the writing, not to the commit that waits for it.
+    confirmed.then(() => this.#stored.delete(ordinal), (thrown: unknown) => this.#fail('write', thrown));
+    return written;
   }
 
   async #writeGroups(
     writer: BatchWriter, span: SealedSpan, effect: EffectOf<'write'>,
-  ): Promise<WrittenBatch> {
+  ): Promise<FinishedBatch> {
     for await (const group of this.#intake.groups(span)) {
       if (this.#abandoned) break;
       await writer.write(group);
@@ -134,8 +146,11 @@ export class Incarnation {
     return writer.finish(effect.batch, effect.facts);
   }
 
+  /** Puts the manifest list into storage, beside what is still on its way there; afterwards everything is there that it leads to. */
   async writeList(effect: EffectOf<'write-list'>): Promise<Snapshot> {
-    return this.#track(this.#lists.write(effect));
+    const { ordinal } = effect.written.batch;
+    const [snapshot] = await Promise.all([this.#track(this.#lists.write(effect)), this.#stored.get(ordinal)]);
+    return snapshot;
   }
 
   closeSource(): void {

@@ -186,12 +186,13 @@ export interface EncodeSummary {
   readonly nulledValues: number;
 }
 
-/** One span being encoded. Files come out through `onFile` as they fill, the last ones during `finish`. */
+/** One span being encoded. Files go to the receiver as they fill, the last ones during `finish`. */
 export interface EncodeSession {
   /** Resolves when the group is taken in and more may be given (backpressure). The chunks must not be used after. */
   write(group: RowGroup): Promise<void>;
+  /** Resolves when the receiver has been given all files, which may still be on their way into storage. */
   finish(): Promise<EncodeSummary>;
-  /** Drops everything; no further onFile. Idempotent. */
+  /** Drops everything; the receiver is given nothing more. Idempotent. */
   abort(): void;
 }
 

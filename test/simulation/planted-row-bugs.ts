@@ -230,7 +230,7 @@ export const ROW_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/incarnation.ts',
-        find: '      this.#subscription?.resume();\n',
+        find: '    this.#subscription?.resume();\n',
         replace: '',
       },
     ],
@@ -254,6 +254,28 @@ export const ROW_BUGS: readonly Mutation[] = [
         file: 'errors.ts',
         find: "'history-compacted': { disposition: 'halt'",
         replace: "'history-compacted': { disposition: 'restart'",
+      },
+    ],
+  },
+  {
+    name: 'a commit does not wait for its files',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'sink/incarnation.ts',
+        find: ', this.#stored.get(ordinal)]);',
+        replace: ', Promise.resolve()]);',
+      },
+    ],
+  },
+  {
+    name: 'a commit waits for its files and not for its manifests',
+    seeds: 1_000,
+    edits: [
+      {
+        file: 'sink/batch-writer.ts',
+        find: 'void this.#track(uploads.put(path, bytes));',
+        replace: 'void uploads.put(path, bytes).catch(() => undefined);',
       },
     ],
   },
