@@ -21,6 +21,8 @@ export interface CatalogCall {
   readonly path: string;
   readonly body: string | null;
   readonly headers?: Readonly<Record<string, string>>;
+  /** See HttpRequest. */
+  readonly isEnough?: (begun: string) => boolean;
 }
 
 export interface CatalogSession {
@@ -45,7 +47,10 @@ export function createCatalogSession(connection: CatalogConnection, deps: Catalo
     if (call.body !== null) headers['content-type'] = 'application/json';
     if (token !== null) headers['authorization'] = `Bearer ${token}`;
     if (connection.accessDelegation !== null) headers['x-iceberg-access-delegation'] = connection.accessDelegation;
-    const request = { method: call.method, url: baseUrl + call.path, headers, body: call.body };
+    const request = {
+      method: call.method, url: baseUrl + call.path, headers, body: call.body,
+      ...(call.isEnough === undefined ? {} : { isEnough: call.isEnough }),
+    };
     return withoutSecrets(await deps.http.send(request), [token ?? '', clientSecret]);
   };
 

@@ -15,6 +15,11 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
+  /**
+   * Asked of the beginning of a 2xx answer as it grows: whether that says all there is to know. The response then has that
+   * much for its body, at once; the rest is read and dropped, so that the connection can serve again.
+   */
+  readonly isEnough?: (begun: string) => boolean;
 }
 
 export interface HttpResponse {
@@ -77,7 +82,8 @@ async function sendOnce(request: HttpRequest, clock: Clock, limits: HttpLimits):
     cancel();
     waitingFor = 'the rest of the answer';
     cancel = clock.after(limits.bodyTimeoutMs, giveUp);
-    const body = await readBody(response, limits.maxBodyBytes);
+    const isEnough = response.ok ? request.isEnough : undefined;
+    const body = await readBody(response, limits.maxBodyBytes, isEnough, () => clock.after(DROP_PATIENCE_MS, giveUp));
     if (body === null) {
       abort.abort();
       return { kind: 'failure', failure: 'too-large', message: `the answer exceeds ${limits.maxBodyBytes} bytes` };
@@ -108,17 +114,43 @@ function fetchOptions(request: HttpRequest, signal: AbortSignal): RequestInit {
   return { ...options, body: new Blob([bytes]).stream(), duplex: 'half' } as RequestInit;
 }
 
-/** The body as UTF-8 text; null when it is longer than allowed. */
-async function readBody(response: Response, maxBodyBytes: number): Promise<string | null> {
+/** How long an answer of which enough is known may go on before the connection is given up for it. */
+const DROP_PATIENCE_MS = 10_000;
+
+/** What is of interest stands at the beginning or nowhere in particular; asking again and again of megabytes would cost more. */
+const MAX_BEGINNING_BYTES = 256 * 1024;
+
+/** The body as UTF-8 text, or its beginning when that is enough; null when it is longer than allowed. */
+async function readBody(
+  response: Response, maxBodyBytes: number, isEnough: HttpRequest['isEnough'], startDropTimer: () => () => void,
+): Promise<string | null> {
   if (response.body === null) return '';
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of response.body) {
-    length += chunk.byteLength;
+  const textSoFar = (): string => Buffer.concat(chunks, length).toString('utf8');
+  const reader = response.body.getReader();
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    length += read.value.byteLength;
     if (length > maxBodyBytes) return null;
-    chunks.push(chunk);
+    chunks.push(read.value);
+    if (isEnough === undefined || length > MAX_BEGINNING_BYTES) continue;
+    const begun = textSoFar();
+    if (!isEnough(begun)) continue;
+    void dropRest(reader, startDropTimer());
+    return begun;
   }
-  return Buffer.concat(chunks, length).toString('utf8');
+  return textSoFar();
+}
+
+/** Whatever becomes of the rest: what was said before it stands. */
+async function dropRest(reader: ReadableStreamDefaultReader<Uint8Array>, cancel: () => void): Promise<void> {
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read());
+  } catch {
+    // A connection that broke or was given up; the next request makes a new one.
+  } finally {
+    cancel();
+  }
 }
 
 /** Errors of a connection that was never made; the request can't have been read by anyone. */

@@ -227,7 +227,8 @@ async function commit(
   try {
     const config = await session.config();
     const headers: Record<string, string> = config.idempotencyKeys ? { 'idempotency-key': idempotencyKey } : {};
-    result = await session.send({ method: 'POST', path: tablePath(config, table), body, headers });
+    const isEnough = (begun: string): boolean => tellsOfCommit(begun, addedIds);
+    result = await session.send({ method: 'POST', path: tablePath(config, table), body, headers, isEnough });
   } catch (thrown) {
     // No configuration or no token: nothing was sent, or only a transmission that was answered with 401.
     const error = asSinkError(thrown, 'catalog-unreachable', action);
@@ -258,23 +259,24 @@ function commitOutcome(result: HttpResult, action: string, addedIds: readonly bi
 
 /**
  * Only the specification's answer counts, and only one about this very commit: a page of a proxy, or an answer kept from an
- * earlier commit, proves nothing. The answer is the whole metadata of the table and grows with its age, so it isn't parsed:
- * a random id of 63 bits in it can only come from what we sent, and what merely sends our request back has no `metadata`.
+ * earlier commit, proves nothing. The answer is the whole metadata of the table and grows with its age, so it isn't parsed,
+ * nor awaited to its end: the catalog answers 200 only once the commit is done, and names the newest snapshot early on. A
+ * random id of 63 bits in it can only come from what we sent, and what merely sends our request back has no `metadata`.
  */
 function tellsOfCommit(body: string, addedIds: readonly bigint[]): boolean {
   return /"metadata"\s*:/.test(body) && addedIds.every((id) => holdsNumber(body, id.toString()));
 }
 
-/** Whether the digits stand there by themselves and not as part of a longer number. */
+/** Whether the digits stand there by themselves and not as part of a longer number; at the end of a beginning they may be one. */
 function holdsNumber(text: string, digits: string): boolean {
   for (let at = text.indexOf(digits); at !== -1; at = text.indexOf(digits, at + 1)) {
-    if (!isDigit(text[at - 1]) && !isDigit(text[at + digits.length])) return true;
+    if (endsNumber(text[at - 1]) && endsNumber(text[at + digits.length])) return true;
   }
   return false;
 }
 
-function isDigit(char: string | undefined): boolean {
-  return char !== undefined && char >= '0' && char <= '9';
+function endsNumber(char: string | undefined): boolean {
+  return char !== undefined && (char < '0' || char > '9');
 }
 
 function commitRefusal(response: HttpResponse, action: string): SinkError {

@@ -135,6 +135,8 @@ export function onCommitAnswer(before: SinkState, outcome: CommitOutcome, inputs
       return again(state, committing, inputs, 'unknown', outcome.message, 0);
     case 'refused':
       // Even a definite refusal of this request says nothing of earlier ones; files stay for orphan clean-up.
+      // What a table that is gone held is told by who looks for it.
+      if (!committing.hasLooked && outcome.error.code === 'table-missing') return look(state, committing, outcome.error.message);
       if (mayBeStale(committing, outcome.error)) return againAsStale(state, committing, inputs, outcome.error);
       if (outcome.error.disposition === 'halt') return fail(state, outcome.error, inputs);
       return again(state, committing, inputs, outcome.error.code, outcome.error.message, outcome.error.detail.retryAfterMs ?? 0);

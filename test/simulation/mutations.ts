@@ -11,6 +11,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Edit, Mutation } from './planted-bug.ts';
 import { COMMIT_BUGS } from './planted-commit-bugs.ts';
+import { KNOWN_TABLE_BUGS } from './planted-known-table-bugs.ts';
 import { ROW_BUGS } from './planted-row-bugs.ts';
 import { WORLD_BUGS } from './planted-world-bugs.ts';
 
@@ -100,7 +101,7 @@ const { values } = parseArgs({
 });
 const startedMs = performance.now();
 // Those that need the most seeds first, so that no worker is left alone with one at the end.
-const bugs = [...COMMIT_BUGS, ...ROW_BUGS, ...WORLD_BUGS]
+const bugs = [...COMMIT_BUGS, ...KNOWN_TABLE_BUGS, ...ROW_BUGS, ...WORLD_BUGS]
   .filter(({ name }) => name.includes(values.only))
   .sort((left, right) => right.seeds - left.seeds);
 const verdicts: Verdict[] = [];

@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COMMIT_BUGS } from './planted-commit-bugs.ts';
+import { KNOWN_TABLE_BUGS } from './planted-known-table-bugs.ts';
 import { ROW_BUGS } from './planted-row-bugs.ts';
 import { WORLD_BUGS } from './planted-world-bugs.ts';
 
 const SOURCES = resolve(import.meta.dirname, '../../src');
-const BUGS = [...COMMIT_BUGS, ...ROW_BUGS, ...WORLD_BUGS];
+const BUGS = [...COMMIT_BUGS, ...KNOWN_TABLE_BUGS, ...ROW_BUGS, ...WORLD_BUGS];
 
 describe('GIVEN the planted bugs', () => {
   test.each(BUGS)('THEN "$name" has one place in the sources for each of its edits', ({ edits }) => {

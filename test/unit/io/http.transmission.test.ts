@@ -57,6 +57,38 @@ describe('GIVEN a request with a body', () => {
   });
 });
 
+describe('GIVEN an answer of which the beginning is enough', () => {
+  const ask = (url: string) => client.send({ method: 'GET', url, headers: {}, body: null, isEnough: (begun) => begun.includes('"id":7,') });
+
+  test('WHEN the beginning is there and the rest never comes THEN it is given at once', async () => {
+    const server = await serve(() => ({ status: 200, body: '{"id":7,', endsNever: true }));
+    expect(await ask(server.url)).toMatchObject({ kind: 'response', status: 200, body: '{"id":7,' });
+  });
+
+  test('WHEN it is an error THEN all of it is read', async () => {
+    const server = await serve(() => ({ status: 500, body: '{"id":7,', endsNever: true }));
+    expect(await ask(server.url)).toMatchObject({ kind: 'failure', failure: 'timeout' });
+  });
+
+  test('WHEN there is no such beginning THEN all of it is read, to the same bound', async () => {
+    const server = await serve((index) => ({ status: 200, body: index === 0 ? '{"id":8}' : 'x'.repeat(3_000) }));
+    expect(await ask(server.url)).toMatchObject({ kind: 'response', body: '{"id":8}' });
+    expect(await ask(server.url)).toMatchObject({ kind: 'failure', failure: 'too-large' });
+  });
+
+  test('WHEN the rest has been dropped THEN the connection serves again', async () => {
+    const patient = createHttpClient(clock);
+    const server = await serve(() => ({ status: 200, body: `{"id":7,"rest":"${'x'.repeat(3_000_000)}"}` }));
+    for (let count = 0; count < 3; count++) {
+      const answer = await patient.send({ method: 'GET', url: server.url, headers: {}, body: null, isEnough: (begun) => begun.includes('"id":7,') });
+      expect(answer.kind === 'response' ? answer.body.length : 0).toBeLessThan(300_000);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    expect(server.received).toHaveLength(3);
+    expect(server.connections()).toBe(1);
+  });
+});
+
 describe('GIVEN a redirect to another origin', () => {
   test('WHEN it answers a request with a token THEN the other origin is never contacted', async () => {
     const thief = await serve(() => ({ status: 200 }));

@@ -48,8 +48,9 @@ async function setUp(
 const conflict = { error: { message: 'Requirement failed: branch main has changed', type: 'CommitFailedException', code: 409 } };
 const refused = (status: number, type: string, message: string): Reply => ({ status, body: { error: { message, type, code: status } } });
 
+const answered = (id: string): string => `{"metadata-location":"x","metadata":{"current-snapshot-id":${id}}}`;
+
 describe('GIVEN a commit', () => {
-  const answered = (id: string): string => `{"metadata-location":"x","metadata":{"current-snapshot-id":${id}}}`;
   const outcomes: [string, Reply | ((request: Received) => Reply), object][] = [
     ['the new metadata', { status: 200, body: answered(String(HEAD + 2n)) }, { kind: 'committed' }],
     ['metadata with white space', { status: 200, body: answered(String(HEAD + 2n)).replaceAll(':', ' : ') }, { kind: 'committed' }],
@@ -90,6 +91,12 @@ describe('GIVEN a commit', () => {
   test.each(['silent', 'stalled'] as const)('WHEN the answer is %s THEN it is unknown after one POST', async (reply) => {
     const { commit, posts } = await setUp(() => reply);
     expect(await commit()).toMatchObject({ kind: 'unknown', message: expect.stringContaining('timed out') as string });
+    expect(posts()).toHaveLength(1);
+  });
+
+  test('WHEN the answer has told of our snapshot THEN its rest is not waited for', async () => {
+    const { commit, posts } = await setUp(() => ({ status: 200, body: answered(String(HEAD + 2n)), endsNever: true }));
+    expect(await commit()).toEqual({ kind: 'committed' });
     expect(posts()).toHaveLength(1);
   });
 

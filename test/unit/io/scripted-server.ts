@@ -13,7 +13,9 @@ export interface Received {
 }
 
 export type Reply =
-  | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>>;
+      /** The body is only a beginning. */
+      readonly endsNever?: boolean }
   /** The connection is reset, before or in the middle of an answer. */
   | 'reset' | 'cut'
   /** Never answered, or answered up to the headers only. */
@@ -22,6 +24,8 @@ export type Reply =
 export interface ScriptedServer {
   readonly url: string;
   readonly received: Received[];
+  /** How many there have been. */
+  connections(): number;
   close(): Promise<void>;
 }
 
@@ -39,12 +43,15 @@ export async function scriptedServer(script: (request: Received, index: number) 
       reply(script(entry, received.length - 1), response);
     });
   });
+  let connections = 0;
+  server.on('connection', () => connections++);
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
+    connections: () => connections,
     close: () => new Promise((resolve) => {
       server.close(() => resolve());
       server.closeAllConnections();
@@ -66,5 +73,6 @@ function reply(wanted: Reply, response: ServerResponse): void {
   }
   const body = wanted.body === undefined ? '' : typeof wanted.body === 'string' ? wanted.body : JSON.stringify(wanted.body);
   response.writeHead(wanted.status, { 'content-type': 'application/json', ...wanted.headers });
-  response.end(body);
+  if (wanted.endsNever === true) response.write(body);
+  else response.end(body);
 }

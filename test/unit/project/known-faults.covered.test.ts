@@ -34,7 +34,7 @@ const COVERED: readonly (readonly [rows: string, file: string, name: string])[] 
   ['P7', DRIVER, 'WHEN commits are slow THEN the next span is wider instead of a queue growing'],
   ['P8', DRIVER, 'WHEN later rows come before the snapshot is closed THEN they wait for a span of their own'],
   ['P9', DECIDE, 'WHEN another copy took the first snapshot of the table THEN ours is not added to it'],
-  ['P10 M3', FAULTS, 'WHEN a version 999 of the sink has committed THEN this one is fenced and sends nothing more'],
+  ['P10 M3', FAULTS, 'WHEN a version 999 of the sink has committed THEN this one is fenced and commits nothing more'],
   ['P11', RESUME, 'WHEN it is stopped and started again THEN it goes on at the frontier and no row is lost or doubled'],
   ['P12', DRIVER, 'WHEN the progress is still at the as of THEN nothing is committed, its rows may be incomplete'],
   ['P13 M5', FAULTS, 'WHEN foreign snapshots that copy our keys race with every commit THEN no row is missing or doubled'],
