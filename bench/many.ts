@@ -14,8 +14,8 @@ import { percentile, rounded } from './statistics.ts';
 import { lineChart } from './svg.ts';
 import type { TableRow } from './table-text.ts';
 
-export const MANY_USAGE = `many [--sinks 1,10,100] [--seconds 60] [--rate 2000] [--interval 5] [--huge-rows 5000000] [--fair-sinks 20]:
-    rate: lines per second of all busy sinks together`;
+export const MANY_USAGE = `many [--sinks 1,10,100] [--seconds 10] [--rate 2000] [--interval 5] [--huge-rows 4000000] [--fair-sinks 20]:
+    rate: lines per second of all busy sinks together; some 10 s more than --seconds for each number of sinks, idle and busy`;
 
 interface Options {
   readonly counts: readonly number[];
@@ -35,24 +35,24 @@ export async function benchMany(args: readonly string[], smoke: boolean): Promis
     },
   });
   const options: Options = {
-    counts: (values.sinks ?? (smoke ? '5' : '1,10,100')).split(',').map(Number),
-    seconds: Number(values.seconds ?? (smoke ? 3 : 60)), linesPerS: Number(values.rate ?? 2_000), intervalS: Number(values.interval ?? (smoke ? 1 : 5)),
-    hugeRows: Number(values['huge-rows'] ?? (smoke ? 300_000 : 5_000_000)), fairSinks: Number(values['fair-sinks'] ?? (smoke ? 3 : 20)),
+    counts: (values.sinks ?? (smoke ? '5' : '1,10,100')).split(',').filter((word) => word !== '').map(Number),
+    seconds: Number(values.seconds ?? (smoke ? 3 : 10)), linesPerS: Number(values.rate ?? 2_000), intervalS: Number(values.interval ?? (smoke ? 1 : 5)),
+    hugeRows: Number(values['huge-rows'] ?? (smoke ? 300_000 : 4_000_000)), fairSinks: Number(values['fair-sinks'] ?? (smoke ? 3 : 20)),
   };
   const idle: TableRow[] = [];
   const busy: TableRow[] = [];
   for (const count of options.counts) idle.push(await withSinks(options, count, 0, [], (world) => measure(world, options, false)));
   for (const count of options.counts) busy.push(await withSinks(options, count, options.linesPerS / count, [], (world) => measure(world, options, true)));
-  const fair = await fairness(options);
+  const fair = options.fairSinks > 0 ? await fairness(options) : [];
   const title = 'CPU of the daemon by number of sinks';
   const points = (rows: readonly TableRow[]) => rows.map((row) => [Number(row['sinks']), Number(row['CPU % of a core'])] as const);
   return {
     sections: [
       { title: 'Idle: the source ticks each second and nothing changes', rows: idle },
       { title: `Busy: ${options.linesPerS.toLocaleString('en-US')} lines/s in all, commit interval ${options.intervalS} s`, rows: busy },
-      { title: `Fairness: ${options.fairSinks} busy sinks, while another reads a snapshot of ${options.hugeRows.toLocaleString('en-US')} rows`, rows: fair },
+      { title: `Fairness: ${options.fairSinks} busy sinks, while another writes a snapshot of ${options.hugeRows.toLocaleString('en-US')} rows, then a span of half as many lines`, rows: fair },
     ],
-    pictures: [{
+    pictures: options.counts.length === 0 ? [] : [{
       name: 'many-cpu', title,
       svg: lineChart({ title, xLabel: 'sinks', yLabel: '% of a core', logX: true, series: [{ label: 'idle', points: points(idle) }, { label: 'busy', points: points(busy) }] }),
     }],
@@ -121,29 +121,37 @@ function freshnessOf(source: Source, commits: readonly CommitLine[]): readonly n
   });
 }
 
-async function fairness(options: Options): Promise<readonly TableRow[]> {
-  const huge: RelationScript = {
-    name: 'huge', shape: 'peers', startMs: 1_767_225_600_000, steps: [{ kind: 'token' }, { kind: 'snapshot', rows: options.hugeRows }],
+/** A snapshot, and then a span of half as many lines, each on a token. */
+function hugeScript(rows: number): RelationScript {
+  return {
+    name: 'huge', shape: 'peers', startMs: 1_767_225_600_000,
+    steps: [
+      { kind: 'token' }, { kind: 'snapshot', rows },
+      { kind: 'token' }, { kind: 'span', mix: 'update', lines: Math.floor(rows / 4) * 2, keys: rows, times: 10, spanMs: 10_000 },
+    ],
   };
+}
+
+async function fairness(options: Options): Promise<readonly TableRow[]> {
   const linesPerS = options.linesPerS / options.fairSinks;
-  return await withSinks(options, options.fairSinks, linesPerS, [huge], async ({ source, daemon }) => {
-    const alone = daemon.commits.length;
-    await sleep(Math.max(options.seconds / 2, options.intervalS * 2) * 1000);
-    const beside = daemon.commits.length;
+  return await withSinks(options, options.fairSinks, linesPerS, [hugeScript(options.hugeRows)], async ({ source, daemon }) => {
+    const others = (from: number): readonly number[] => freshnessOf(source, daemon.commits.slice(from).filter(({ sink }) => sink !== 'huge'));
     await daemon.loopDelay();
-    const begunMs = performance.now();
-    source.give(1, 'huge');
-    const { atMs } = await daemon.committed(({ sink }) => sink === 'huge', beside);
-    const { p99Ms } = await daemon.loopDelay();
-    const others = (from: number, to?: number): readonly number[] =>
-      freshnessOf(source, daemon.commits.slice(from, to).filter(({ sink }) => sink !== 'huge'));
-    const row = (when: string, delays: readonly number[]): TableRow => ({
+    const from = daemon.commits.length;
+    await sleep(Math.max(options.seconds, options.intervalS * 2) * 1000);
+    const alone = others(from);
+    const row = async (when: string, delays: readonly number[], hugeS: number | null): Promise<TableRow> => ({
       'commits of the small ones': when, 'commits': delays.length, 'freshness p50 ms': rounded(percentile(delays, 0.5), 0),
       'p99 ms': rounded(percentile(delays, 0.99), 0), 'max ms': rounded(percentile(delays, 1), 0),
+      'p50 ÷ alone': rounded(percentile(delays, 0.5) / percentile(alone, 0.5)), 'p99 ÷ alone': rounded(percentile(delays, 0.99) / percentile(alone, 0.99)),
+      'huge one took s': hugeS, 'loop delay p99 ms': (await daemon.loopDelay()).p99Ms, 'peak RSS MiB': daemon.cost().peakRssMib,
     });
-    return [
-      row('alone', others(alone, beside)),
-      { ...row('beside the huge one', others(beside)), 'huge one took s': rounded((atMs - begunMs) / 1000, 1), 'loop delay p99 ms': p99Ms },
-    ];
+    const beside = async (when: string): Promise<TableRow> => {
+      const begun = { commits: daemon.commits.length, atMs: performance.now() };
+      source.give(1, 'huge');
+      const { atMs } = await daemon.committed(({ sink, records }) => sink === 'huge' && records > 0, begun.commits);
+      return await row(when, others(begun.commits), rounded((atMs - begun.atMs) / 1000, 1));
+    };
+    return [await row('alone', alone, null), await beside('beside the snapshot'), await beside('beside the span')];
   });
 }

@@ -34,7 +34,8 @@ Options
                          (default: environment variable MATERIALIZE_URL)
   --memory-budget SIZE   bytes that rows may take in memory before they go to disk, for all sinks (default: ${MEMORY_BUDGET_DEFAULT})
   --spill-dir DIR        where they go then (default: a directory of the system's temporary folder)
-  --encode-workers N     threads that encode Parquet (default: one less than the processors, at least 1)
+  --encode-workers N     threads that encode Parquet, one more while small sinks work beside a huge one
+                         (default: one less than the processors, at least 1)
   --log-format FORMAT    text or json (default: text)
   --log-level LEVEL      debug, info, warn or error (default: info)
   --help, --version

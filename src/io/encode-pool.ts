@@ -2,12 +2,13 @@
  * The Encoder port over worker threads. Chunks go to the workers and files come back by transfer, not by copy.
  *
  * Small spans stay on one worker, so that a small commit is one data and one delete file; a session that has
- * taken SPREAD_BYTES goes on over all of them. A consolidated group holds whole keys and may go to any worker;
+ * taken SPREAD_BYTES goes on over several. A consolidated group holds whole keys and may go to any worker;
  * a large one is split by key hash first. A worker that dies fails its sessions and is replaced by the next use.
+ * From BULK_BYTES on a session works apart from small ones (encode-lanes.ts); what it wrote beside them before stays there
+ * and makes one file more.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { availableParallelism } from 'node:os';
-import { Worker } from 'node:worker_threads';
 
 import type { ChunkMemory } from '../batch/chunk-memory.ts';
 import { type RowChunk, chunkBuffers, chunkBytes } from '../batch/row-chunk.ts';
@@ -16,15 +17,23 @@ import type { EncodeSession, EncodeSummary, Encoder, FileReceiver, RowGroup } fr
 import type { WritePlan } from '../write/plan.ts';
 import type { WrittenFile, WrittenPart } from '../write/table-file.ts';
 import { splitChunk } from '../write/split-rows.ts';
+import { type Lane, type LaneListener, bulkLanes, closeLane, createLanes, endIdle, enter, leave, send, smallLane } from './encode-lanes.ts';
 import type { FromWorker, ToWorker } from './encode-worker.ts';
 
 export interface EncodePoolOptions {
-  /** Default: one less than the processors, at least one. */
+  /**
+   * Threads for bulk sessions, and for small ones; one less than the processors by default, at least one. Both at once
+   * take one more.
+   */
   readonly workers?: number;
+  /** Bytes of chunks from which on small sessions keep away from a session. */
+  readonly bulkBytes?: number;
   /** Bytes of chunks from which on a session uses more than one worker. */
   readonly spreadBytes?: number;
   /** Bytes of wasm memory, which never shrinks, above which an idle worker is replaced. */
   readonly recycleHeapBytes?: number;
+  /** A worker that had no session for so long ends, unless it is the last. */
+  readonly idleEndMs?: number;
   /** Takes back the memory of chunks when the workers are done with them. */
   readonly chunkMemory?: ChunkMemory;
   /** The worker's entry; tests give one that dies. */
@@ -32,30 +41,24 @@ export interface EncodePoolOptions {
 }
 
 const SPREAD_BYTES = 32 * 1024 * 1024;
+/** A worker takes some 0.1 s for so much, which is what a small commit may have to wait. */
+const BULK_BYTES = 8 * 1024 * 1024;
+const IDLE_END_MS = 60_000;
 const RECYCLE_HEAP_BYTES = 768 * 1024 * 1024;
 /** Groups of a session at one worker: one at work, one waiting, so that the worker never idles. */
 const GROUPS_PER_LANE = 2;
 
-/** A place for a worker; the worker itself comes with the first use and after a death. */
-interface Lane {
-  readonly entry: URL;
-  worker: Worker | null;
-  /** What each session on this lane wants to hear, by session id. */
-  readonly listeners: Map<number, LaneListener>;
-}
-
-interface LaneListener {
-  onMessage(message: FromWorker): void;
-  onDeath(error: SinkError): void;
-}
-
 export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
-  const count = Math.max(1, options.workers ?? availableParallelism() - 1);
+  const workers = Math.max(1, options.workers ?? availableParallelism() - 1);
+  const lanes = createLanes(workers, options.entry ?? defaultEntry(), options.idleEndMs ?? IDLE_END_MS);
   const spreadBytes = options.spreadBytes ?? SPREAD_BYTES;
-  const recycleHeapBytes = options.recycleHeapBytes ?? RECYCLE_HEAP_BYTES;
-  const chunkMemory = options.chunkMemory ?? null;
-  const entry = options.entry ?? defaultEntry();
-  const lanes: readonly Lane[] = Array.from({ length: count }, () => ({ entry, worker: null, listeners: new Map() }));
+  const shared = {
+    lanes,
+    bulkBytes: Math.min(options.bulkBytes ?? BULK_BYTES, spreadBytes),
+    spreadBytes,
+    recycleHeapBytes: options.recycleHeapBytes ?? RECYCLE_HEAP_BYTES,
+    chunkMemory: options.chunkMemory ?? null,
+  };
   let nextSession = 1;
   let closed = false;
 
@@ -63,16 +66,11 @@ export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
     open(plan, receiver) {
       const id = nextSession++;
       if (closed) throw new SinkError('encode-failed', 'the encode pool is closed');
-      return new PooledSession({ id, plan, receiver, lanes, spreadBytes, recycleHeapBytes, chunkMemory });
+      return new PooledSession({ id, plan, receiver, ...shared });
     },
     async close() {
       closed = true;
-      await Promise.all(lanes.map(async (lane) => {
-        const worker = lane.worker;
-        if (worker === null) return;
-        failLane(lane, worker, 'the encode pool is closed');
-        await worker.terminate();
-      }));
+      await Promise.all(lanes.map((lane) => closeLane(lane, 'the encode pool is closed')));
     },
   };
 }
@@ -83,36 +81,12 @@ function defaultEntry(): URL {
   return new URL(`./encode-worker.${extension}`, import.meta.url);
 }
 
-function startWorker(lane: Lane): Worker {
-  const worker = new Worker(lane.entry);
-  worker.on('message', (message: FromWorker) => lane.listeners.get(message.session)?.onMessage(message));
-  worker.on('error', (thrown: unknown) => {
-    const cause = thrown instanceof Error ? thrown.message : String(thrown);
-    failLane(lane, worker, `an encode worker died: ${cause}`);
-  });
-  worker.on('exit', (code) => failLane(lane, worker, `an encode worker ended with code ${code}`));
-  lane.worker = worker;
-  return worker;
-}
-
-/** A worker reports its death twice (error, exit), and one replaced on purpose reports it late. */
-function failLane(lane: Lane, worker: Worker, message: string): void {
-  if (lane.worker !== worker) return;
-  lane.worker = null;
-  const listeners = [...lane.listeners.values()];
-  lane.listeners.clear();
-  for (const listener of listeners) listener.onDeath(new SinkError('encode-failed', message));
-}
-
-function send(lane: Lane, message: ToWorker, transfer: readonly ArrayBuffer[] = []): void {
-  (lane.worker ?? startWorker(lane)).postMessage(message, transfer);
-}
-
 interface SessionContext {
   readonly id: number;
   readonly plan: WritePlan;
   readonly receiver: FileReceiver;
   readonly lanes: readonly Lane[];
+  readonly bulkBytes: number;
   readonly spreadBytes: number;
   readonly recycleHeapBytes: number;
   readonly chunkMemory: ChunkMemory | null;
@@ -121,6 +95,7 @@ interface SessionContext {
 /** What a session has at a lane. */
 interface LaneUse {
   readonly lane: Lane;
+  readonly listener: LaneListener;
   groups: number;
   /** Resolved and renewed with each group done. */
   groupDone: PromiseWithResolvers<void>;
@@ -141,17 +116,24 @@ class PooledSession implements EncodeSession {
 
   async write(group: RowGroup): Promise<void> {
     this.#check();
-    const { lanes, spreadBytes } = this.#context;
+    const { id, lanes, bulkBytes, spreadBytes } = this.#context;
     const bytes = group.chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
     this.#bytesTaken += bytes;
-    if (group.consolidate && bytes > spreadBytes && lanes.length > 1) {
-      const parts = await splitGroup(group, lanes.length);
-      this.#check();
-      await Promise.all(lanes.map((lane, index) => this.#give(this.#use(lane), parts[index] ?? [], true)));
+    if (this.#bytesTaken <= bulkBytes) {
+      await this.#give(this.#use(this.#uses.keys().next().value ?? smallLane(lanes)), group.chunks, group.consolidate);
       return;
     }
-    const lane = this.#bytesTaken > spreadBytes ? leastBusy(lanes, this.#uses) : homeLane(lanes, this.#uses);
-    await this.#give(this.#use(lane), group.chunks, group.consolidate);
+    const bulk = bulkLanes(lanes, id);
+    if (group.consolidate && bytes > spreadBytes && bulk.length > 1) {
+      const uses = bulk.map((lane) => this.#useInBulk(lane));
+      const parts = await splitGroup(group, bulk.length);
+      this.#check();
+      await Promise.all(uses.map((use, index) => this.#give(use, parts[index] ?? [], true)));
+      return;
+    }
+    const isSpread = this.#bytesTaken > spreadBytes;
+    const lane = isSpread ? leastBusy(bulk, this.#uses) : bulk.find((known) => this.#uses.has(known)) ?? emptiest(bulk);
+    await this.#give(this.#useInBulk(lane), group.chunks, group.consolidate);
   }
 
   async finish(): Promise<EncodeSummary> {
@@ -178,9 +160,9 @@ class PooledSession implements EncodeSession {
   /** Lets go of all lanes and wakes everyone who waits; they find the error by `#check`. */
   #release(): void {
     this.#ended = true;
-    const { id } = this.#context;
+    const { id, lanes } = this.#context;
     for (const use of this.#uses.values()) {
-      use.lane.listeners.delete(id);
+      leave(lanes, use.lane, id);
       if (use.lane.worker !== null) send(use.lane, { kind: 'abort', session: id });
       use.groupDone.resolve();
       use.finished.resolve(NOTHING);
@@ -197,14 +179,21 @@ class PooledSession implements EncodeSession {
     const known = this.#uses.get(lane);
     if (known !== undefined) return known;
     const { id, plan } = this.#context;
+    const listener: LaneListener = {
+      bulk: false, onMessage: (message) => this.#receive(use, message), onDeath: (error) => this.#fail(error),
+    };
     const use: LaneUse = {
-      lane, groups: 0, groupDone: Promise.withResolvers<void>(), finished: Promise.withResolvers<EncodeSummary>(),
+      lane, listener, groups: 0, groupDone: Promise.withResolvers<void>(), finished: Promise.withResolvers<EncodeSummary>(),
     };
     this.#uses.set(lane, use);
-    lane.listeners.set(id, {
-      onMessage: (message) => this.#receive(use, message), onDeath: (error) => this.#fail(error),
-    });
+    enter(lane, id, listener);
     send(lane, { kind: 'open', session: id, plan });
+    return use;
+  }
+
+  #useInBulk(lane: Lane): LaneUse {
+    const use = this.#use(lane);
+    use.listener.bulk = true;
     return use;
   }
 
@@ -235,14 +224,14 @@ class PooledSession implements EncodeSession {
         this.#handOver(() => this.#takeFile(use, message.written));
         return;
       case 'finished':
-        use.lane.listeners.delete(this.#context.id);
-        if (message.heapBytes > this.#context.recycleHeapBytes) recycle(use.lane);
+        leave(this.#context.lanes, use.lane, this.#context.id);
+        if (message.heapBytes > this.#context.recycleHeapBytes) endIdle(use.lane);
         use.finished.resolve(message.summary);
         return;
       case 'failed':
         this.#fail(new SinkError(message.code, message.message, message.detail));
         // A panic may have left the wasm memory in any state: better a new one.
-        if (message.code === 'encode-failed') recycle(use.lane);
+        if (message.code === 'encode-failed') endIdle(use.lane);
         return;
     }
   }
@@ -289,23 +278,13 @@ function add(left: EncodeSummary, right: EncodeSummary): EncodeSummary {
   };
 }
 
-/** A new session starts where the fewest others are, and stays there while it is small. */
-function homeLane(lanes: readonly Lane[], uses: ReadonlyMap<Lane, LaneUse>): Lane {
-  const [home] = uses.keys();
-  return home ?? lanes.reduce((best, lane) => (lane.listeners.size < best.listeners.size ? lane : best));
+function emptiest(lanes: readonly Lane[]): Lane {
+  return lanes.reduce((best, lane) => (lane.listeners.size < best.listeners.size ? lane : best));
 }
 
 function leastBusy(lanes: readonly Lane[], uses: ReadonlyMap<Lane, LaneUse>): Lane {
   const load = (lane: Lane): number => uses.get(lane)?.groups ?? 0;
   return lanes.reduce((best, lane) => (load(lane) < load(best) ? lane : best));
-}
-
-/** Only an idle worker may go: another session's rows live in its memory. */
-function recycle(lane: Lane): void {
-  const worker = lane.worker;
-  if (worker === null || lane.listeners.size > 0) return;
-  lane.worker = null;
-  void worker.terminate();
 }
 
 /** Splitting copies the rows on this thread, so it pauses for timers after each chunk. */
