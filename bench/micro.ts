@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { consolidate } from '../src/batch/consolidate.ts';
 import type { RowChunk } from '../src/batch/row-chunk.ts';
-import { partitionChunk } from '../src/batch/stash.ts';
+import { partitionChunks } from '../src/batch/stash.ts';
 import { createSubscriptionStream } from '../src/subscribe/subscription-stream.ts';
 import { RowDecoder } from '../src/write/copy-row.ts';
 import { makeSlot } from '../src/write/columns/make-column.ts';
@@ -61,7 +61,7 @@ async function benchShape(name: ShapeName, rowsWanted: number, rounds: number): 
   const work: Work[] = [
     { stage: 'wire to chunks, no key', rows, run: () => void chunksOf(name, inserts, []) },
     { stage: 'wire to chunks, key hashed', rows, run: () => void chunksOf(name, inserts, [0]) },
-    { stage: 'deal out for spilling', rows, run: () => { for (const chunk of chunks) partitionChunk(chunk, 0); } },
+    { stage: 'deal out for spilling', rows, run: () => { for (const chunk of chunks) partitionChunks([chunk], 0); } },
     { stage: 'consolidate, distinct keys', rows, run: () => void consolidate(chunks, [0]) },
     { stage: 'consolidate, updates', rows, run: () => void consolidate(updates, [0]) },
     { stage: 'decode into columns', rows, run: () => decode(planOf(name, 'uncompressed', 0), chunks) },

@@ -99,18 +99,25 @@ export function partitionOf(keyHash: number, level: number): number {
   return (keyHash >>> (26 - 6 * level)) & (PARTITIONS_PER_LEVEL - 1);
 }
 
-/** A key's rows all land in the same part, so each part can be consolidated on its own. */
-export function partitionChunk(chunk: RowChunk, level: number): readonly (RowChunk | null)[] {
+/**
+ * One chunk, or null, for each part. A key's rows all land in the same part, so each part can be consolidated on its own.
+ * Chunks dealt out together come out as few and large ones.
+ */
+export function partitionChunks(chunks: readonly RowChunk[], level: number): readonly (RowChunk | null)[] {
   invariant(level >= 0 && level < PARTITION_LEVELS, `no hash bits left at partition level ${level}`);
   const counts = new Uint32Array(PARTITIONS_PER_LEVEL);
   const sizes = new Uint32Array(PARTITIONS_PER_LEVEL);
-  for (let row = 0; row < chunk.rowCount; row++) {
-    const part = partitionOf(chunk.keyHashes[row]!, level);
-    counts[part]!++;
-    sizes[part]! += chunk.ends[row]! - chunk.starts[row]!;
+  for (const chunk of chunks) {
+    for (let row = 0; row < chunk.rowCount; row++) {
+      const part = partitionOf(chunk.keyHashes[row]!, level);
+      counts[part]!++;
+      sizes[part]! += chunk.ends[row]! - chunk.starts[row]!;
+    }
   }
   const writers = Array.from(counts, (count, part) => (count === 0 ? null : new ChunkWriter(count, sizes[part]!)));
-  for (let row = 0; row < chunk.rowCount; row++) writers[partitionOf(chunk.keyHashes[row]!, level)]!.copy(chunk, row);
+  for (const chunk of chunks) {
+    for (let row = 0; row < chunk.rowCount; row++) writers[partitionOf(chunk.keyHashes[row]!, level)]!.copy(chunk, row);
+  }
   return writers.map((writer) => (writer === null ? null : writer.finish()));
 }
 

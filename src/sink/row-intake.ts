@@ -8,7 +8,7 @@
  */
 import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
 import {
-  PARTITIONS_PER_LEVEL, PARTITION_LEVELS, Stash, type StashFacts, partitionChunk, splitChunk,
+  PARTITIONS_PER_LEVEL, PARTITION_LEVELS, Stash, type StashFacts, partitionChunks, splitChunk,
 } from '../batch/stash.ts';
 import type { SinkMode } from '../write/plan.ts';
 import type { Frontier } from '../time/frontier.ts';
@@ -103,9 +103,9 @@ export class RowIntake {
   #enqueueSpill(chunks: readonly RowChunk[], generation: number): void {
     this.#spillingBytes += chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
     this.#spilling = this.#spilling.then(async () => {
-      for (const chunk of chunks) {
-        await this.#spillChunk(chunk, `g${generation}`, 0);
-        this.#spillingBytes -= chunkBytes(chunk);
+      for (const batch of batchesOf(chunks)) {
+        await this.#spillBatch(batch, `g${generation}`, 0);
+        for (const chunk of batch) this.#spillingBytes -= chunkBytes(chunk);
         this.#options.onRelief();
       }
     });
@@ -113,13 +113,13 @@ export class RowIntake {
     this.#spilling.catch((thrown: unknown) => this.#options.onFailure(thrown));
   }
 
-  async #spillChunk(chunk: RowChunk, prefix: string, level: number): Promise<void> {
+  async #spillBatch(chunks: readonly RowChunk[], prefix: string, level: number): Promise<void> {
     const { mode, spill } = this.#options;
     if (mode === 'append') {
-      await spill.append(`${prefix}-log`, chunk);
+      for (const chunk of chunks) await spill.append(`${prefix}-log`, chunk);
       return;
     }
-    for (const [part, rows] of partitionChunk(chunk, level).entries()) {
+    for (const [part, rows] of partitionChunks(chunks, level).entries()) {
       if (rows !== null) await spill.append(`${prefix}-${part}`, rows);
     }
   }
@@ -146,12 +146,12 @@ export class RowIntake {
       chunks.push(below);
       bytes += chunkBytes(below);
       if (bytes <= groupBytesMax || level >= PARTITION_LEVELS) continue;
-      for (const held of chunks) await this.#spillChunk(held, partition, level);
+      for (const batch of batchesOf(chunks)) await this.#spillBatch(batch, partition, level);
       chunks = [];
       bytes = 0;
       dealt = true;
     }
-    if (dealt) for (const held of chunks) await this.#spillChunk(held, partition, level);
+    if (dealt) for (const batch of batchesOf(chunks)) await this.#spillBatch(batch, partition, level);
     await spill.remove(partition);
     if (!dealt) {
       if (chunks.length > 0) yield { chunks, consolidate: true };
@@ -172,4 +172,24 @@ export class RowIntake {
     if (this.#spillingBytes > 0) await this.#spilling;
     return below;
   }
+}
+
+/**
+ * Dealt out together. A chunk that is dealt out comes back as 64 small ones, and each of those as 64 of a row or two: the
+ * calls would then take minutes for what the disk does in a second. Not more either, for dealing out is done at one go.
+ */
+const DEAL_BYTES = 1024 * 1024;
+
+function* batchesOf(chunks: readonly RowChunk[]): Generator<readonly RowChunk[]> {
+  let batch: RowChunk[] = [];
+  let bytes = 0;
+  for (const chunk of chunks) {
+    batch.push(chunk);
+    bytes += chunkBytes(chunk);
+    if (bytes < DEAL_BYTES) continue;
+    yield batch;
+    batch = [];
+    bytes = 0;
+  }
+  if (batch.length > 0) yield batch;
 }

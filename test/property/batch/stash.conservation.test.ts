@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RowChunk } from '../../../src/batch/row-chunk.ts';
-import { PARTITIONS_PER_LEVEL, Stash, partitionChunk, partitionOf, splitChunk } from '../../../src/batch/stash.ts';
+import { PARTITIONS_PER_LEVEL, Stash, partitionChunks, partitionOf, splitChunk } from '../../../src/batch/stash.ts';
 
 interface Row { text: string; time: bigint; diff: bigint; keyHash: number }
 
@@ -54,9 +54,10 @@ test('GIVEN any chunk WHEN it is split at a frontier THEN both sides together ar
   }));
 });
 
-test('GIVEN any chunk WHEN it is dealt out by key hash THEN no row is lost and equal hashes meet', () => {
-  fc.assert(fc.property(fc.array(row, { minLength: 1 }), fc.integer({ min: 0, max: 4 }), (rows, level) => {
-    const parts = partitionChunk(chunkOf(rows), level);
+test('GIVEN any chunks WHEN they are dealt out by key hash THEN no row is lost and equal hashes meet', () => {
+  fc.assert(fc.property(fc.array(fc.array(row, { minLength: 1 }), { minLength: 1, maxLength: 4 }), fc.integer({ min: 0, max: 4 }), (chunks, level) => {
+    const rows = chunks.flat();
+    const parts = partitionChunks(chunks.map(chunkOf), level);
     expect(parts).toHaveLength(PARTITIONS_PER_LEVEL);
     const all = parts.flatMap((part, index) => {
       const inPart = part === null ? [] : rowsOf(part);
