@@ -2,7 +2,7 @@
  * SpillStore on local disk: one append-only file a partition, in a directory that belongs to this process alone.
  * Nothing here is durable state: after a crash the files are garbage, the table says where to resume.
  */
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RowChunk } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
@@ -22,16 +22,16 @@ export function createSpillStore(directory: string): SpillStore {
   const handleOf = async (partition: string): Promise<FileHandle> => {
     const known = handles.get(partition);
     if (known !== undefined) return known;
-    await mkdir(directory, { recursive: true });
-    const handle = await open(pathOf(partition), 'w+');
+    const handle = await openIn(directory, pathOf(partition));
     handles.set(partition, handle);
     return handle;
   };
   const remove = async (partition: string): Promise<void> => {
     const handle = handles.get(partition);
+    if (handle === undefined) return;
     handles.delete(partition);
-    await handle?.close();
-    await rm(pathOf(partition), { force: true });
+    await handle.close();
+    await unlink(pathOf(partition)).catch(unlessMissing);
   };
   return {
     append: async (partition, chunk) => {
@@ -49,6 +49,21 @@ export function createSpillStore(directory: string): SpillStore {
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** A large span makes thousands of files, so the folder is made only when it is missing: at first, or when someone swept it. */
+async function openIn(directory: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'w+');
+  } catch (thrown) {
+    unlessMissing(thrown);
+    await mkdir(directory, { recursive: true });
+    return await open(path, 'w+');
+  }
+}
+
+function unlessMissing(thrown: unknown): void {
+  if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
 }
 
 /** One call for all buffers, since a call costs more than the bytes; short writes are rare and go on where they ended. */

@@ -119,9 +119,10 @@ export class RowIntake {
       for (const chunk of chunks) await spill.append(`${prefix}-log`, chunk);
       return;
     }
-    for (const [part, rows] of partitionChunks(chunks, level).entries()) {
-      if (rows !== null) await spill.append(`${prefix}-${part}`, rows);
-    }
+    // Each goes to a file of its own, so they need not wait for each other; a failure waits for all: nothing writes on behind it.
+    const appends = partitionChunks(chunks, level).flatMap((rows, part) => (rows === null ? [] : [spill.append(`${prefix}-${part}`, rows)]));
+    const failed = (await Promise.allSettled(appends)).find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
   }
 
   async *#log(span: SealedSpan): AsyncGenerator<RowGroup> {

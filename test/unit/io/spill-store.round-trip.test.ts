@@ -62,3 +62,17 @@ test('GIVEN a spill file that lost its end WHEN it is read THEN that is named an
   expect(read).toHaveLength(1);
   await store.removeAll();
 });
+
+test('GIVEN a folder that someone swept WHEN rows are spilled further THEN it is made anew, and what was open is read to its end', async () => {
+  const directory = join(root, 'swept');
+  const store = createSpillStore(directory);
+  await store.append('old', chunkOf(2, 5, 1));
+  rmSync(directory, { recursive: true });
+  await Promise.all(['new-1', 'new-2'].map((partition) => store.append(partition, chunkOf(3, 5, 2))));
+  expect(await readAll(store.read('old'))).toEqual([chunkOf(2, 5, 1)]);
+  expect(await readAll(store.read('new-2'))).toEqual([chunkOf(3, 5, 2)]);
+  expect(readdirSync(directory).toSorted()).toEqual(['new-1.spill', 'new-2.spill']);
+  for (const partition of ['old', 'new-1', 'new-2', 'never-written']) await store.remove(partition);
+  expect(readdirSync(directory)).toEqual([]);
+  await store.removeAll();
+});

@@ -72,3 +72,25 @@ describe('GIVEN a span so much larger than the budget that its parts are dealt o
     expect(appends()).toBeLessThan(rows / 5);
   });
 });
+
+test('GIVEN a disk that refuses one of many parts WHEN rows are dealt out THEN it is said when no other part is being written any more', async () => {
+  const { spill } = countingDisk();
+  let writing = 0;
+  const failures: { readonly thrown: unknown; readonly writing: number }[] = [];
+  const intake = new RowIntake({
+    mode: 'upsert', stashBytesMax: 1, groupBytesMax: 1_000_000,
+    spill: {
+      ...spill,
+      async append(partition) {
+        if (partition === 'g0-0') throw new Error('disk full');
+        writing++;
+        await new Promise((resolve) => { setTimeout(resolve, 5); });
+        writing--;
+      },
+    },
+    onFacts: () => undefined, onRelief: () => undefined, onFailure: (thrown) => failures.push({ thrown, writing }),
+  });
+  intake.append(chunkFrom(0));
+  await expect(intake.settled()).rejects.toThrow('disk full');
+  expect(failures).toEqual([{ thrown: expect.objectContaining({ message: 'disk full' }) as unknown, writing: 0 }]);
+});
