@@ -63,12 +63,26 @@ interface ReaderState {
   carry: Uint8Array;
   carried: number;
   readonly maxLineBytes: number;
-  /** The bytes that `view` is of. */
+  /** The bytes that the two views are of. */
   viewed: Uint8Array | null;
   view: Buffer;
+  words: DataView;
+  readonly lastTime: LastTime;
   /** Lines read, for messages: a line has no other name that is not a value. */
   lines: number;
 }
+
+/** `mz_timestamp \t f \t` as the last row had it, and what it says: rows come in runs of one time, and comparing is cheaper than reading. */
+interface LastTime {
+  readonly text: DataView;
+  /** Bytes of the text; 0 before the first row. */
+  length: number;
+  low: number;
+  high: number;
+}
+
+/** Room for a timestamp of any length that is one. */
+const TIME_TEXT_BYTES = 32;
 
 /**
  * The longest line that payloads may divide. Materialize sends a line whole in one CopyData, which the framing bounds;
@@ -83,6 +97,7 @@ const TAB = 0x09;
 const NEWLINE = 0x0a;
 const MINUS = 0x2d;
 const ZERO = 0x30;
+const ONE = 0x31;
 const NINE = 0x39;
 const FALSE = 0x66; // f
 const TRUE = 0x74; // t
@@ -118,6 +133,8 @@ export function createRowReader(
     maxLineBytes,
     viewed: null,
     view: Buffer.alloc(0),
+    words: new DataView(new ArrayBuffer(0)),
+    lastTime: { text: new DataView(new ArrayBuffer(TIME_TEXT_BYTES)), length: 0, low: 0, high: 0 },
     lines: 0,
   };
   return {
@@ -180,13 +197,19 @@ function readLine(state: ReaderState, bytes: Uint8Array, start: number, end: num
   const { columnCount, scratch } = state;
   if (isFull(scratch, bytes, start, end)) flush(state);
   reach(scratch, bytes, start, end);
-  let at = readTime(state, bytes, start);
-  const progressed = bytes[at + 1];
-  if ((progressed !== FALSE && progressed !== TRUE) || bytes[at + 2] !== TAB) {
-    malformed(state, 'mz_progressed is not a boolean');
+  look(state, bytes);
+  let at = start + repeatedTime(state, start, end);
+  if (at === start) {
+    at = readTime(state, bytes, start);
+    const progressed = bytes[at + 1];
+    if ((progressed !== FALSE && progressed !== TRUE) || bytes[at + 2] !== TAB) {
+      malformed(state, 'mz_progressed is not a boolean');
+    }
+    at += 3;
+    if (progressed === TRUE) return readProgress(state, bytes, at, end);
+    rememberTime(state, start, at);
   }
-  if (progressed === TRUE) return readProgress(state, bytes, at + 3, end);
-  at = readDiff(state, bytes, at + 3);
+  at = readDiff(state, bytes, at);
   if (bytes[at] !== (columnCount === 0 ? NEWLINE : TAB)) malformed(state, 'mz_diff is followed by something else');
   const columns = columnCount === 0 ? at : at + 1;
   at = readColumns(state, bytes, columns);
@@ -196,6 +219,33 @@ function readLine(state: ReaderState, bytes: Uint8Array, start: number, end: num
   scratch.rowCount++;
   state.lines++;
   return at + 1;
+}
+
+/** Makes the views those of `bytes`. */
+function look(state: ReaderState, bytes: Uint8Array): void {
+  if (state.viewed === bytes) return;
+  state.viewed = bytes;
+  state.view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  state.words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** When the row at `start` begins as the last one did, takes the time from there and returns the bytes that are read by that; else 0. */
+function repeatedTime({ words, lastTime, scratch }: ReaderState, start: number, end: number): number {
+  const { text, length, low, high } = lastTime;
+  if (length === 0 || start + length > end) return 0;
+  let index = 0;
+  for (; index + 4 <= length; index += 4) if (words.getInt32(start + index) !== text.getInt32(index)) return 0;
+  for (; index < length; index++) if (words.getUint8(start + index) !== text.getUint8(index)) return 0;
+  scratch.timeHalves[scratch.rowCount * 2] = low;
+  scratch.timeHalves[scratch.rowCount * 2 + 1] = high;
+  return length;
+}
+
+function rememberTime({ words, lastTime, scratch }: ReaderState, start: number, to: number): void {
+  lastTime.length = to - start <= TIME_TEXT_BYTES ? to - start : 0;
+  for (let index = 0; index < lastTime.length; index++) lastTime.text.setUint8(index, words.getUint8(start + index));
+  lastTime.low = scratch.timeHalves[scratch.rowCount * 2] ?? 0;
+  lastTime.high = scratch.timeHalves[scratch.rowCount * 2 + 1] ?? 0;
 }
 
 /** Writes the time at `start` into the row being read; returns the index of the tab behind it. */
@@ -221,6 +271,11 @@ function readTime(state: ReaderState, bytes: Uint8Array, start: number): number 
 /** The same for the diff; the caller checks what follows it. */
 function readDiff(state: ReaderState, bytes: Uint8Array, start: number): number {
   const { scratch } = state;
+  if (bytes[start] === ONE && bytes[start + 1] === TAB) {
+    scratch.diffHalves[scratch.rowCount * 2] = 1;
+    scratch.diffHalves[scratch.rowCount * 2 + 1] = 0;
+    return start + 1;
+  }
   const isNegative = bytes[start] === MINUS;
   const first = isNegative ? start + 1 : start;
   let at = first;
@@ -264,18 +319,14 @@ function readColumns(state: ReaderState, bytes: Uint8Array, start: number): numb
     at++;
   }
   scratch.keyHashes[scratch.rowCount] = keyedCount === 0 ? 0 : mixed(hash);
-  return newlineFrom(state, bytes, at);
+  return newlineFrom(state, at);
 }
 
 /**
- * The first newline at or behind `at`; bytes[end-1] is one, which bounds the search. Buffer's native search costs a third
- * of a loop over the bytes, and a long row hardly more than a short one.
+ * The first newline at or behind `at` of the bytes looked at; one at their end bounds the search. Buffer's native search costs a
+ * third of a loop over the bytes, and a long row hardly more than a short one.
  */
-function newlineFrom(state: ReaderState, bytes: Uint8Array, at: number): number {
-  if (state.viewed !== bytes) {
-    state.viewed = bytes;
-    state.view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  }
+function newlineFrom(state: ReaderState, at: number): number {
   return state.view.indexOf(NEWLINE, at);
 }
 
