@@ -227,7 +227,8 @@ async function commit(
   try {
     const config = await session.config();
     const headers: Record<string, string> = config.idempotencyKeys ? { 'idempotency-key': idempotencyKey } : {};
-    const isEnough = (begun: string): boolean => tellsOfCommit(begun, addedIds);
+    // Without a snapshot there is nothing in it to know the commit by, and only a whole answer is the catalog's.
+    const isEnough = (begun: string): boolean => addedIds.length > 0 && tellsOfCommit(begun, addedIds);
     result = await session.send({ method: 'POST', path: tablePath(config, table), body, headers, isEnough });
   } catch (thrown) {
     // No configuration or no token: nothing was sent, or only a transmission that was answered with 401.
