@@ -7,14 +7,14 @@ import { parseArgs } from 'node:util';
 import { type CommitLine, type Daemon, startDaemon } from './daemon.ts';
 import { type Lake, openLake, sinkSql } from './lake.ts';
 import type { Outcome } from './outcome.ts';
-import { socketCount } from './process-cost.ts';
+import { socketCount, threadsCpuS } from './process-cost.ts';
 import { type Source, startSource } from './source.ts';
 import type { RelationScript } from './source-script.ts';
 import { percentile, rounded } from './statistics.ts';
 import { lineChart } from './svg.ts';
 import type { TableRow } from './table-text.ts';
 
-export const MANY_USAGE = `many [--sinks 1,10,100] [--seconds 10] [--rate 2000] [--interval 5] [--huge-rows 4000000] [--fair-sinks 20]:
+export const MANY_USAGE = `many [--sinks 1,10,100] [--seconds 8] [--rate 2000] [--interval 5] [--huge-rows 4000000] [--fair-sinks 20]:
     rate: lines per second of all busy sinks together; some 10 s more than --seconds for each number of sinks, idle and busy`;
 
 interface Options {
@@ -36,7 +36,7 @@ export async function benchMany(args: readonly string[], smoke: boolean): Promis
   });
   const options: Options = {
     counts: (values.sinks ?? (smoke ? '5' : '1,10,100')).split(',').filter((word) => word !== '').map(Number),
-    seconds: Number(values.seconds ?? (smoke ? 3 : 10)), linesPerS: Number(values.rate ?? 2_000), intervalS: Number(values.interval ?? (smoke ? 1 : 5)),
+    seconds: Number(values.seconds ?? (smoke ? 3 : 8)), linesPerS: Number(values.rate ?? 2_000), intervalS: Number(values.interval ?? (smoke ? 1 : 5)),
     hugeRows: Number(values['huge-rows'] ?? (smoke ? 300_000 : 4_000_000)), fairSinks: Number(values['fair-sinks'] ?? (smoke ? 3 : 20)),
   };
   const idle: TableRow[] = [];
@@ -84,7 +84,7 @@ async function withSinks<T>(
     const names = relations.map(({ name }) => name);
     for (const name of names) await daemon.committed(({ sink }) => sink === name);
     // What starting left behind is not part of the steady state.
-    await sleep(Math.min(5, options.seconds) * 1000);
+    await sleep(Math.min(2, options.seconds) * 1000);
     return await use({ lake, source, daemon, names });
   } finally {
     await daemon.stop();
@@ -95,16 +95,16 @@ async function withSinks<T>(
 
 async function measure({ lake, source, daemon, names }: World, options: Options, isBusy: boolean): Promise<TableRow> {
   if (isBusy) await daemon.loopDelay();
-  const before = { cost: daemon.cost(), requests: lake.requests(), commits: daemon.commits.length, atMs: performance.now() };
+  const before = { cpuS: threadsCpuS(daemon.pid), requests: lake.requests(), commits: daemon.commits.length, atMs: performance.now() };
   await sleep(options.seconds * 1000);
   const seconds = (performance.now() - before.atMs) / 1000;
   const cost = daemon.cost();
-  const share = (cost.cpuS - before.cost.cpuS) / seconds;
+  const share = (threadsCpuS(daemon.pid) - before.cpuS) / seconds;
   const requests = lake.requests();
   const delays = freshnessOf(source, daemon.commits.slice(before.commits));
   const loopDelayP99Ms = isBusy ? (await daemon.loopDelay()).p99Ms : null;
   return {
-    'sinks': names.length, 'CPU % of a core': rounded(share * 100), '% a sink': rounded(share * 100 / names.length, 3), 'RSS MiB': cost.rssMib,
+    'sinks': names.length, 'CPU % of a core': rounded(share * 100, 3), '% a sink': rounded(share * 100 / names.length, 3), 'RSS MiB': cost.rssMib,
     'peak RSS MiB': cost.peakRssMib, 'sockets': socketCount(daemon.pid), 'commits/s': rounded(delays.length / seconds),
     'catalog requests/s': rounded((requests.loads + requests.commits + requests.others - before.requests.loads - before.requests.commits - before.requests.others) / seconds),
     'freshness p50 ms': delays.length === 0 ? null : rounded(percentile(delays, 0.5), 0), 'p99 ms': delays.length === 0 ? null : rounded(percentile(delays, 0.99), 0),
