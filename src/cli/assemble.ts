@@ -44,7 +44,7 @@ export function openWorld(options: CommandOptions, log: Log): World {
   const workers = options.encodeWorkers ?? Math.max(1, availableParallelism() - 1);
   const chunkMemory = createChunkMemory(SPARE_CHUNK_BYTES);
   const encoder = openEncodePool({ workers, chunkMemory });
-  const spill = createSpillFolder(options.spillDir, clock, entropy);
+  const spill = createSpillFolder(options.spillDir, clock, entropy, chunkMemory);
   return {
     clock, entropy, encoder, log, spill, options, chunkMemory,
     catalogFor: (connection) => {

@@ -10,6 +10,7 @@
  */
 import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ChunkMemory } from '../batch/chunk-memory.ts';
 import type { Clock, Entropy, SpillStore } from '../sink/ports.ts';
 import { createSpillStore } from './spill-store.ts';
 
@@ -28,7 +29,9 @@ export interface SpillFolder {
 }
 
 /** Nothing is created before the first row is spilled. `directory` is shared with other processes and stays. */
-export function createSpillFolder(directory: string, clock: Clock, entropy: Entropy): SpillFolder {
+export function createSpillFolder(
+  directory: string, clock: Clock, entropy: Entropy, chunkMemory: ChunkMemory | null = null,
+): SpillFolder {
   const own = join(directory, `mz-sink-${entropy.uuid()}`);
   let cancel = (): void => undefined;
   let closed = false;
@@ -45,7 +48,7 @@ export function createSpillFolder(directory: string, clock: Clock, entropy: Entr
   return {
     placeFor: (label) => {
       const place = join(own, `${label.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, LABEL_LENGTH_MAX)}-${entropy.uuid()}`);
-      return (name) => createSpillStore(join(place, name));
+      return (name) => createSpillStore(join(place, name), chunkMemory);
     },
     sweep: async () => {
       const names = await readdir(directory).catch((): string[] => []);

@@ -4,7 +4,8 @@
  */
 import { type FileHandle, mkdir, open, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RowChunk } from '../batch/row-chunk.ts';
+import type { ChunkMemory } from '../batch/chunk-memory.ts';
+import { type RowChunk, chunkBuffers } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { SpillStore } from '../sink/ports.ts';
 
@@ -12,8 +13,11 @@ const HEADER_BYTES = 32;
 /** Two times of 8 bytes and three numbers of 4. */
 const ROW_BYTES = 28;
 
-/** `directory` is created when missing and its contents are removed by `removeAll`. */
-export function createSpillStore(directory: string): SpillStore {
+/**
+ * `directory` is created when missing and its contents are removed by `removeAll`. Chunks that are let go return to `chunkMemory`
+ * if they came from there.
+ */
+export function createSpillStore(directory: string, chunkMemory: ChunkMemory | null = null): SpillStore {
   const handles = new Map<string, FileHandle>();
   const pathOf = (partition: string): string => {
     if (!/^[a-z0-9-]+$/.test(partition)) throw new SinkError('invariant-broken', 'a spill partition has a name of its own form');
@@ -42,6 +46,7 @@ export function createSpillStore(directory: string): SpillStore {
         throw asSinkError(thrown, 'spill-failed', `spilling ${chunk.rowCount} rows to ${directory}`);
       }
     },
+    letGo: (chunk) => letGo(chunk, chunkMemory),
     read: (partition) => readChunks(handles.get(partition) ?? null),
     remove,
     removeAll: async () => {
@@ -49,6 +54,16 @@ export function createSpillStore(directory: string): SpillStore {
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Left to the collector, a span that is dealt out leaves its own size in garbage between two collections. */
+function letGo(chunk: RowChunk, chunkMemory: ChunkMemory | null): void {
+  for (const buffer of chunkBuffers(chunk)) {
+    if (buffer.detached) continue;
+    // Transferred either way: whoever still has the chunk finds it empty instead of changing under its hands.
+    if (chunkMemory?.isLent(buffer) === true) chunkMemory.giveBack(buffer.transfer());
+    else buffer.transfer(0);
+  }
 }
 
 /** A large span makes thousands of files, so the folder is made only when it is missing: at first, or when someone swept it. */

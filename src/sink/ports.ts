@@ -235,6 +235,8 @@ export interface Log {
 /** Spilled rows on local disk: append-only partition files of one stash. */
 export interface SpillStore {
   append(partition: string, chunk: RowChunk): Promise<void>;
+  /** The memory of a chunk that nobody looks at any more: all of its rows are on disk. */
+  letGo(chunk: RowChunk): void;
   /** Reads a partition back chunk by chunk, in the order of appending. */
   read(partition: string): AsyncIterable<RowChunk>;
   remove(partition: string): Promise<void>;

@@ -104,8 +104,10 @@ export class RowIntake {
     this.#spillingBytes += chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
     this.#spilling = this.#spilling.then(async () => {
       for (const batch of batchesOf(chunks)) {
+        // Counted first: what was let go has no size.
+        const bytes = batch.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
         await this.#spillBatch(batch, `g${generation}`, 0);
-        for (const chunk of batch) this.#spillingBytes -= chunkBytes(chunk);
+        this.#spillingBytes -= bytes;
         this.#options.onRelief();
       }
     });
@@ -113,14 +115,24 @@ export class RowIntake {
     this.#spilling.catch((thrown: unknown) => this.#options.onFailure(thrown));
   }
 
+  /** Puts the rows on disk and lets go of the chunks. */
   async #spillBatch(chunks: readonly RowChunk[], prefix: string, level: number): Promise<void> {
     const { mode, spill } = this.#options;
     if (mode === 'append') {
-      for (const chunk of chunks) await spill.append(`${prefix}-log`, chunk);
+      for (const chunk of chunks) {
+        await spill.append(`${prefix}-log`, chunk);
+        spill.letGo(chunk);
+      }
       return;
     }
     // Each goes to a file of its own, so they need not wait for each other; a failure waits for all: nothing writes on behind it.
-    const appends = partitionChunks(chunks, level).flatMap((rows, part) => (rows === null ? [] : [spill.append(`${prefix}-${part}`, rows)]));
+    const parts = partitionChunks(chunks, level);
+    for (const chunk of chunks) spill.letGo(chunk);
+    const appends = parts.map(async (rows, part) => {
+      if (rows === null) return;
+      await spill.append(`${prefix}-${part}`, rows);
+      spill.letGo(rows);
+    });
     const failed = (await Promise.allSettled(appends)).find(({ status }) => status === 'rejected');
     if (failed?.status === 'rejected') throw failed.reason;
   }

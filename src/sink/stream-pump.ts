@@ -52,7 +52,10 @@ export class StreamPump {
     } else {
       const partition = `stream-${this.#segment}`;
       this.#segmentChunks++;
-      this.#spilling = this.#spilling.then(() => this.#spill.append(partition, chunk)).then(() => this.#release(bytes));
+      this.#spilling = this.#spilling.then(() => this.#spill.append(partition, chunk)).then(() => {
+        this.#spill.letGo(chunk);
+        this.#release(bytes);
+      });
       this.#spilling.catch(() => undefined);
     }
     this.#wake?.();

@@ -277,6 +277,7 @@ class MemorySpill implements SpillStore {
   async append(partition: string, chunk: RowChunk): Promise<void> {
     this.#partitions.set(partition, [...(this.#partitions.get(partition) ?? []), chunk]);
   }
+  letGo(): void {}
   async *read(partition: string): AsyncIterable<RowChunk> {
     yield* this.#partitions.get(partition) ?? [];
   }

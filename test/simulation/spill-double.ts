@@ -24,6 +24,11 @@ export function openSpill(process: SinkProcess): SpillStore {
       if (known === undefined) partitions.set(partition, [copy]);
       else known.push(copy);
     },
+    letGo(chunk) {
+      // The memory is another's from now on.
+      chunk.bytes.fill(0x21);
+      chunk.ends.set(chunk.starts);
+    },
     async *read(partition) {
       // By index: what is appended while it is read is read as well, or not, as on disk.
       const chunks = partitions.get(partition) ?? [];

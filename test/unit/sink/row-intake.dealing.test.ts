@@ -29,6 +29,7 @@ function countingDisk(): { readonly spill: SpillStore; appends(): number } {
       held.push(chunk);
       partitions.set(partition, held);
     },
+    letGo: () => undefined,
     async *read(partition) {
       yield* partitions.get(partition) ?? [];
     },

@@ -27,6 +27,7 @@ function slowDisk(): { readonly spill: SpillStore; letGo(): void } {
       await gate.promise;
       partitions.set(partition, [...partitions.get(partition) ?? [], chunk]);
     },
+    letGo: () => undefined,
     async *read(partition) {
       // From the first read on the disk takes nothing more, for a while.
       if (!isHeld) gate = Promise.withResolvers<void>();
