@@ -32,8 +32,8 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** What is between a source and its worker at any time, and most of what a commit of 300,000 changes hands over at once. */
-const SPARE_CHUNK_BYTES = 32 * 1024 * 1024;
+/** Of the memory budget: what is between a source and its worker at any time. */
+const SPARE_CHUNK_SHARE = 8;
 
 export function openWorld(options: CommandOptions, log: Log): World {
   letHeapGrow();
@@ -42,7 +42,7 @@ export function openWorld(options: CommandOptions, log: Log): World {
   const http = createHttpClient(clock);
   const catalogs = new Map<CatalogConnection, RestCatalog>();
   const workers = options.encodeWorkers ?? Math.max(1, availableParallelism() - 1);
-  const chunkMemory = createChunkMemory(SPARE_CHUNK_BYTES);
+  const chunkMemory = createChunkMemory(Math.floor(options.memoryBudgetBytes / SPARE_CHUNK_SHARE));
   const encoder = openEncodePool({ workers, chunkMemory });
   const spill = createSpillFolder(options.spillDir, clock, entropy, chunkMemory);
   return {

@@ -6,10 +6,10 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Percent that the heap, with the buffers made since, may grow by before it is collected: of 15 MB to 60. Beyond that fewer
+ * Percent that the heap, with the buffers made since, may grow by before it is collected: of 15 MB to 45. Beyond that fewer
  * collections save little, and what only the collector can free would weigh on the memory that the budget promises.
  */
-const GROWTH_PERCENT = 300;
+const GROWTH_PERCENT = 200;
 
 /** For all threads of the process. V8 reads it at every collection, so it may be set at any time. */
 export function letHeapGrow(): void {

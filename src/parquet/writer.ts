@@ -53,7 +53,7 @@ const ROW_GROUP_BYTES = 16 * 1024 * 1024;
 const ROW_GROUP_ROWS = 1024 * 1024;
 /** Of one column, and of all together: a table of a thousand columns must not hold a thousand megabytes. */
 const DICTIONARY_BYTES = 1024 * 1024;
-const DICTIONARIES_BYTES = 32 * 1024 * 1024;
+const DICTIONARIES_BYTES = 16 * 1024 * 1024;
 
 const MAGIC = Uint8Array.of(0x50, 0x41, 0x52, 0x31);
 

@@ -61,7 +61,7 @@ interface OpenFile {
 }
 
 /** Text of a batch's rows at most; the columns it makes are of about the same size. */
-const BATCH_TEXT_BYTES = 32 * 1024 * 1024;
+const BATCH_TEXT_BYTES = 16 * 1024 * 1024;
 /** Encoded bytes per byte of text, until the file has shown its own. */
 const ASSUMED_RATIO = 0.4;
 

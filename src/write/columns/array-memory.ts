@@ -8,7 +8,7 @@ const spare = new Map<number, ArrayBuffer[]>();
 let spareBytes = 0;
 
 /** Of two files of a span with full batches. */
-const SPARE_BYTES_MAX = 48 * 1024 * 1024;
+const SPARE_BYTES_MAX = 24 * 1024 * 1024;
 /** Smaller ones cost nothing worth keeping. */
 const KEPT_BYTES_MIN = 16 * 1024;
 
