@@ -151,8 +151,11 @@ export class CatalogWorld {
         });
       },
       commit: async (_table, requirements, updates) => {
+        const generation = process.spillGeneration;
         const outcome = await this.#commit(process, requirements, updates);
-        if (outcome.kind === 'committed') for (const observer of this.observers) observer.onConfirmed(process, updates);
+        // The answer to an incarnation that was given up is heard by nobody.
+        const isHeard = process.spillGeneration === generation;
+        if (isHeard && outcome.kind === 'committed') for (const observer of this.observers) observer.onConfirmed(process, updates);
         return outcome;
       },
     };
