@@ -68,10 +68,25 @@ export interface HttpClient {
 const USER_AGENT = 'mz-iceberg-sink';
 
 export function createHttpClient(clock: Clock, limits: HttpLimits = HTTP_LIMITS): HttpClient {
-  return { send: (request) => sendOnce(request, clock, limits) };
+  // By address, what still comes of answers of which enough was known. The next such request waits for it: else answers of
+  // megabytes would pile up at a server that is asked faster than it is listened to.
+  const dropping = new Map<string, Promise<void>>();
+  return {
+    async send(request) {
+      if (request.isEnough !== undefined) await dropping.get(request.url);
+      return await sendOnce(request, clock, limits, (rest) => {
+        const dropped: Promise<void> = rest.finally(() => {
+          if (dropping.get(request.url) === dropped) dropping.delete(request.url);
+        });
+        dropping.set(request.url, dropped);
+      });
+    },
+  };
 }
 
-async function sendOnce(request: HttpRequest, clock: Clock, limits: HttpLimits): Promise<HttpResult> {
+async function sendOnce(
+  request: HttpRequest, clock: Clock, limits: HttpLimits, onDropping: (rest: Promise<void>) => void,
+): Promise<HttpResult> {
   const abort = new AbortController();
   let waitingFor = 'an answer';
   const giveUp = (): void => abort.abort(new Error(`no end of waiting for ${waitingFor}`));
@@ -83,7 +98,8 @@ async function sendOnce(request: HttpRequest, clock: Clock, limits: HttpLimits):
     waitingFor = 'the rest of the answer';
     cancel = clock.after(limits.bodyTimeoutMs, giveUp);
     const isEnough = response.ok ? request.isEnough : undefined;
-    const body = await readBody(response, limits.maxBodyBytes, isEnough, () => clock.after(DROP_PATIENCE_MS, giveUp));
+    const dropRest = (reader: BodyReader): void => onDropping(readToTheEnd(reader, clock.after(DROP_PATIENCE_MS, giveUp)));
+    const body = await readBody(response, limits.maxBodyBytes, isEnough, dropRest);
     if (body === null) {
       abort.abort();
       return { kind: 'failure', failure: 'too-large', message: `the answer exceeds ${limits.maxBodyBytes} bytes` };
@@ -120,9 +136,11 @@ const DROP_PATIENCE_MS = 10_000;
 /** What is of interest stands at the beginning or nowhere in particular; asking again and again of megabytes would cost more. */
 const MAX_BEGINNING_BYTES = 256 * 1024;
 
+type BodyReader = ReadableStreamDefaultReader<Uint8Array>;
+
 /** The body as UTF-8 text, or its beginning when that is enough; null when it is longer than allowed. */
 async function readBody(
-  response: Response, maxBodyBytes: number, isEnough: HttpRequest['isEnough'], startDropTimer: () => () => void,
+  response: Response, maxBodyBytes: number, isEnough: HttpRequest['isEnough'], dropRest: (reader: BodyReader) => void,
 ): Promise<string | null> {
   if (response.body === null) return '';
   const chunks: Uint8Array[] = [];
@@ -136,14 +154,14 @@ async function readBody(
     if (isEnough === undefined || length > MAX_BEGINNING_BYTES) continue;
     const begun = textSoFar();
     if (!isEnough(begun)) continue;
-    void dropRest(reader, startDropTimer());
+    dropRest(reader);
     return begun;
   }
   return textSoFar();
 }
 
 /** Whatever becomes of the rest: what was said before it stands. */
-async function dropRest(reader: ReadableStreamDefaultReader<Uint8Array>, cancel: () => void): Promise<void> {
+async function readToTheEnd(reader: BodyReader, cancel: () => void): Promise<void> {
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read());
   } catch {

@@ -228,7 +228,9 @@ export class Incarnation {
     if (this.#subscription === null) return;
     const { limits, ports } = this.#options;
     const heldBytes = this.#intake.heldBytes + (this.#streamed?.pump.heldBytes ?? 0);
-    const waitsForDisk = heldBytes > (this.#paused ? limits.rowBytesMax / 2 : limits.rowBytesMax);
+    // What the stash may hold never goes to disk, so waiting for less than that would be waiting for ever.
+    const enoughBytes = Math.max(limits.stashBytesMax, limits.rowBytesMax / 2);
+    const waitsForDisk = heldBytes > (this.#paused ? enoughBytes : limits.rowBytesMax);
     const waitsForEncoder = this.#streamed?.pace.waits(this.#streamed.pump.heldBytes, ports.clock.nowMs()) ?? false;
     if (waitsForEncoder) this.#lookAgainWhenPatienceEnds();
     if (waitsForDisk || waitsForEncoder) this.#pause();
