@@ -59,7 +59,8 @@ export function plainInt64(bytes: Uint8Array, start: number, end: number, words:
     if (digit < 0 || digit > 9) break;
     short = (short * 10 + digit) | 0;
   }
-  if (next < shortEnd || next === end) {
+  // Of a row that has ended there is no text, and `first` lies behind the end.
+  if (next < shortEnd || next >= end) {
     if (next === first) return -1;
     words[at] = negative ? -short : short;
     words[at + 1] = negative && short !== 0 ? -1 : 0;

@@ -91,6 +91,18 @@ describe('GIVEN rows of two columns, the first of some type', () => {
     }), { numRuns: 1_000 });
   });
 
+  test.each(TYPES)('WHEN a row has no %s because it has ended THEN the loop takes none, whatever stands behind the row', (name, type) => {
+    for (const behind of ['', '-5', '7', 't', '2024-02-29 00:00:00', 'x']) {
+      const field = { id: 1, name: 'c', required: false, type } as const;
+      const { column } = makeSlot(scalar(name, name === 'numeric' ? 4 : null), field, { enabled: false, count: 0 });
+      const bytes = Buffer.from(`ab${behind}`);
+      // Rows `a` and `ab`, whose only field has been taken.
+      const cursors = Uint32Array.of(2, 3);
+      expect([behind, column.takePlainFields({ bytes, cursors, ends: Uint32Array.of(1, 2), rows: 2 }, 0)]).toEqual([behind, 0]);
+      expect([column.takePlainFields({ bytes, cursors, ends: Uint32Array.of(1, 2), rows: 2 }, 1), ...cursors]).toEqual([1, 2, 3]);
+    }
+  });
+
   test('WHEN texts are as Materialize writes them THEN the loop takes them', () => {
     const samples: Readonly<Record<string, readonly string[]>> = {
       'smallint': ['0', '-32768'], 'integer': ['2147483647'], 'bigint': ['0', '-5', '123456789', '1234567890', '-123456789012345'],
