@@ -29,8 +29,9 @@ export class SnapshotPace {
   /** Whether the source waits from now on, asked whenever something came in or went out, and when the patience ends. */
   waits(heldBytes: number, nowMs: number): boolean {
     if (this.#sinceMs !== null) {
-      // A clock that was set back must not make the patience grow.
-      const spentMs = Math.max(0, nowMs - this.#sinceMs);
+      // A clock that was set back must not make the pause last until it is where it was, so what is left counts from its new time.
+      this.#sinceMs = Math.min(this.#sinceMs, nowMs);
+      const spentMs = nowMs - this.#sinceMs;
       if (heldBytes > this.#lowBytes && spentMs < this.#leftMs) return true;
       this.#leftMs = Math.max(0, this.#leftMs - spentMs);
       this.#sinceMs = null;

@@ -41,6 +41,14 @@ describe('GIVEN a snapshot that comes faster than it is encoded', () => {
     expect(pace.leftMs).toBe(100);
   });
 
+  test('WHEN the clock is set back and nothing moves THEN the pause ends when the patience has passed by the new time', () => {
+    const pace = new SnapshotPace(MAX, 100);
+    expect(pace.waits(900, 3_600_000)).toBe(true);
+    expect(pace.waits(900, 100)).toBe(true);
+    expect(pace.waits(900, 199)).toBe(true);
+    expect(pace.waits(900, 200)).toBe(false);
+  });
+
   test('WHEN there is no patience THEN the source never waits', () => {
     expect(new SnapshotPace(MAX, 0).waits(10 * MAX, 0)).toBe(false);
   });
