@@ -228,8 +228,9 @@ export class Incarnation {
     if (this.#subscription === null) return;
     const { limits, ports } = this.#options;
     const heldBytes = this.#intake.heldBytes + (this.#streamed?.pump.heldBytes ?? 0);
-    // What the stash may hold never goes to disk, so waiting for less than that would be waiting for ever.
-    const enoughBytes = Math.max(limits.stashBytesMax, limits.rowBytesMax / 2);
+    // What the stash and the snapshot's queue may hold never goes to disk, so waiting for less than that would be waiting for ever.
+    const residentBytesMax = limits.stashBytesMax + (this.#streamed === null ? 0 : limits.streamBytesMax);
+    const enoughBytes = Math.max(residentBytesMax, limits.rowBytesMax / 2);
     const waitsForDisk = heldBytes > (this.#paused ? enoughBytes : limits.rowBytesMax);
     const waitsForEncoder = this.#streamed?.pace.waits(this.#streamed.pump.heldBytes, ports.clock.nowMs()) ?? false;
     if (waitsForEncoder) this.#lookAgainWhenPatienceEnds();
