@@ -52,7 +52,8 @@ export class StreamPump {
     } else {
       const partition = `stream-${this.#segment}`;
       this.#segmentChunks++;
-      this.#spilling = this.#spilling.then(() => this.#spill.append(partition, chunk)).then(() => {
+      this.#spilling = this.#spilling.then(async () => {
+        if (!this.#abandoned) await this.#spill.append(partition, chunk);
         this.#spill.letGo(chunk);
         this.#release(bytes);
       });
@@ -61,11 +62,18 @@ export class StreamPump {
     this.#wake?.();
   }
 
-  /** No more rows; resolves when the encoder has taken all of them, rejects with the first failure. */
+  /**
+   * No more rows; resolves when the encoder has taken all of them, rejects with the first failure. Either way nothing is on its
+   * way to disk any more: an append behind the removal of the spill files would make one that nobody removes.
+   */
   async finish(): Promise<void> {
     this.#closed = true;
     this.#wake?.();
-    await this.#done;
+    try {
+      await this.#done;
+    } finally {
+      await this.#spilling.catch(() => undefined);
+    }
   }
 
   abandon(): void {
