@@ -25,6 +25,10 @@ export function chunkBytes({ bytes, starts, ends, times, diffs, keyHashes }: Row
   return bytes.byteLength + starts.byteLength + ends.byteLength + times.byteLength + diffs.byteLength + keyHashes.byteLength;
 }
 
+export function bytesOfChunks(chunks: readonly RowChunk[]): number {
+  return chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
+}
+
 /** The buffers behind a chunk, each once: one that is shared, or one for each array. */
 export function chunkBuffers({ bytes, starts, ends, times, diffs, keyHashes }: RowChunk): ReadonlySet<ArrayBuffer> {
   const buffers = new Set<ArrayBuffer>();

@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { availableParallelism } from 'node:os';
 
 import type { ChunkMemory } from '../batch/chunk-memory.ts';
-import { type RowChunk, chunkBuffers, chunkBytes } from '../batch/row-chunk.ts';
+import { type RowChunk, bytesOfChunks, chunkBuffers } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { EncodeSession, EncodeSummary, Encoder, FileReceiver, RowGroup } from '../sink/ports.ts';
 import type { WritePlan } from '../write/plan.ts';
@@ -105,7 +105,6 @@ interface LaneUse {
 class PooledSession implements EncodeSession {
   readonly #context: SessionContext;
   readonly #uses = new Map<Lane, LaneUse>();
-  readonly #files = new Set<Promise<void>>();
   #error: SinkError | null = null;
   #ended = false;
   #bytesTaken = 0;
@@ -117,7 +116,7 @@ class PooledSession implements EncodeSession {
   async write(group: RowGroup): Promise<void> {
     this.#check();
     const { id, lanes, bulkBytes, spreadBytes } = this.#context;
-    const bytes = group.chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
+    const bytes = bytesOfChunks(group.chunks);
     this.#bytesTaken += bytes;
     if (this.#bytesTaken <= bulkBytes) {
       await this.#give(this.#use(this.#uses.keys().next().value ?? smallLane(lanes)), group.chunks, group.consolidate);
@@ -259,12 +258,9 @@ class PooledSession implements EncodeSession {
     if (use.lane.worker !== null) send(use.lane, message, transfer);
   }
 
-  /** What can't be handed over fails the session; `finish` waits for all of it. */
+  /** What can't be handed over fails the session; after its end, the receiver that rejected it is the one who knows. */
   #handOver(run: () => Promise<void>): void {
-    const taken: Promise<void> = run()
-      .catch((thrown: unknown) => this.#fail(asSinkError(thrown, 'encode-failed', 'a finished file could not be handed over')))
-      .finally(() => this.#files.delete(taken));
-    this.#files.add(taken);
+    run().catch((thrown: unknown) => this.#fail(asSinkError(thrown, 'encode-failed', 'a finished file could not be handed over')));
   }
 }
 

@@ -6,7 +6,7 @@
  * `stashBytesMax` the stash goes to disk, dealt out by key hash, so that a span of any size is consolidated
  * part by part; a part that is still too large is dealt out again by the next bits of the hash.
  */
-import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
+import { type RowChunk, bytesOfChunks, chunkBytes } from '../batch/row-chunk.ts';
 import {
   PARTITIONS_PER_LEVEL, PARTITION_LEVELS, Stash, type StashFacts, partitionChunks, splitChunk,
 } from '../batch/stash.ts';
@@ -101,11 +101,11 @@ export class RowIntake {
   }
 
   #enqueueSpill(chunks: readonly RowChunk[], generation: number): void {
-    this.#spillingBytes += chunks.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
+    this.#spillingBytes += bytesOfChunks(chunks);
     this.#spilling = this.#spilling.then(async () => {
       for (const batch of batchesOf(chunks)) {
         // Counted first: what was let go has no size.
-        const bytes = batch.reduce((sum, chunk) => sum + chunkBytes(chunk), 0);
+        const bytes = bytesOfChunks(batch);
         await this.#spillBatch(batch, `g${generation}`, 0);
         this.#spillingBytes -= bytes;
         this.#options.onRelief();
