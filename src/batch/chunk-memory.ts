@@ -1,10 +1,11 @@
 /**
- * Memory of chunks that goes round: filled from the wire, handed to a worker by transfer, and back by transfer.
+ * Memory of chunks that goes round: filled from the wire, handed to a worker by transfer, and back by transfer; or freed at once.
  *
- * New memory costs more than the rows put into it: the kernel hands out zeroed pages, and V8 collects everything each
- * time that enough of it was dropped. Why reuse is safe: a buffer comes back only from a worker, by a transfer, and a
- * transfer detaches every view that anyone still holds. Whatever does not come back is collected like any other memory.
+ * Why reuse is safe: a buffer comes back only by a transfer, and a transfer detaches every view that anyone still holds.
  */
+import { type RowChunk, chunkBuffers } from './row-chunk.ts';
+import { createSpareBuffers } from './spare-buffers.ts';
+
 export interface ChunkMemory {
   /** A buffer of that size, holding anything. */
   take(byteLength: number): ArrayBuffer;
@@ -16,22 +17,28 @@ export interface ChunkMemory {
 
 /** `spareBytesMax`: what may lie here unused. */
 export function createChunkMemory(spareBytesMax: number): ChunkMemory {
-  const spare: ArrayBuffer[] = [];
+  const spare = createSpareBuffers(spareBytesMax);
   const lent = new WeakSet<ArrayBufferLike>();
-  let spareBytes = 0;
   return {
     take(byteLength) {
-      const index = spare.findLastIndex((buffer) => buffer.byteLength === byteLength);
-      const buffer = (index < 0 ? undefined : spare.splice(index, 1)[0]) ?? new ArrayBuffer(byteLength);
-      if (index >= 0) spareBytes -= byteLength;
+      const buffer = spare.take(byteLength);
       lent.add(buffer);
       return buffer;
     },
     isLent: (buffer): buffer is ArrayBuffer => lent.has(buffer),
-    giveBack(buffer) {
-      if (spareBytes + buffer.byteLength > spareBytesMax) return;
-      spareBytes += buffer.byteLength;
-      spare.push(buffer);
-    },
+    giveBack: (buffer) => spare.keep(buffer),
   };
+}
+
+/**
+ * Frees a chunk that nobody looks at any more; what was lent by `memory` goes back there. Left to the collector, a span that is
+ * dealt out leaves its own size in garbage between two collections.
+ */
+export function letGo(chunk: RowChunk, memory: ChunkMemory | null): void {
+  for (const buffer of chunkBuffers(chunk)) {
+    if (buffer.detached) continue;
+    // Transferred either way: whoever still has the chunk finds it empty instead of changing under its hands.
+    if (memory?.isLent(buffer) === true) memory.giveBack(buffer.transfer());
+    else buffer.transfer(0);
+  }
 }

@@ -7,7 +7,8 @@
  */
 import { parentPort } from 'node:worker_threads';
 
-import { type RowChunk, chunkBuffers } from '../batch/row-chunk.ts';
+import { letGo } from '../batch/chunk-memory.ts';
+import type { RowChunk } from '../batch/row-chunk.ts';
 import { type ErrorCode, type SinkErrorDetail, asSinkError, invariant } from '../errors.ts';
 import { createEncodingMemories } from '../write/encoding-memories.ts';
 import { UPLOAD_PART_BYTES } from '../write/file-parts.ts';
@@ -97,11 +98,6 @@ async function sendPart(id: number, session: Session, written: WrittenPart): Pro
   post({ kind: 'part', session: id, written }, [ownBuffer(written.bytes)]);
 }
 
-/** What was not lent would wait for the collector, which large buffers make run again and again. */
-function free(chunk: RowChunk): void {
-  for (const buffer of chunkBuffers(chunk)) if (!buffer.detached) buffer.transfer(0);
-}
-
 function keepPart(buffer: ArrayBuffer): void {
   if (spareParts.length < OPEN_PARTS) spareParts.push(buffer);
 }
@@ -159,7 +155,8 @@ function receive(message: ToWorker): void {
       enqueue(id, async (current) => {
         await current.writer.write(message.chunks, message.consolidate);
         post({ kind: 'group-done', session: id, lent: message.lent }, message.lent);
-        for (const chunk of message.chunks) free(chunk);
+        // What was lent has gone back with the message.
+        for (const chunk of message.chunks) letGo(chunk, null);
       });
       return;
     case 'finish':

@@ -4,8 +4,8 @@
  */
 import { type FileHandle, mkdir, open, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ChunkMemory } from '../batch/chunk-memory.ts';
-import { type RowChunk, chunkBuffers } from '../batch/row-chunk.ts';
+import { type ChunkMemory, letGo } from '../batch/chunk-memory.ts';
+import type { RowChunk } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { SpillStore } from '../sink/ports.ts';
 
@@ -54,16 +54,6 @@ export function createSpillStore(directory: string, chunkMemory: ChunkMemory | n
       await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-/** Left to the collector, a span that is dealt out leaves its own size in garbage between two collections. */
-function letGo(chunk: RowChunk, chunkMemory: ChunkMemory | null): void {
-  for (const buffer of chunkBuffers(chunk)) {
-    if (buffer.detached) continue;
-    // Transferred either way: whoever still has the chunk finds it empty instead of changing under its hands.
-    if (chunkMemory?.isLent(buffer) === true) chunkMemory.giveBack(buffer.transfer());
-    else buffer.transfer(0);
-  }
 }
 
 /** A large span makes thousands of files, so the folder is made only when it is missing: at first, or when someone swept it. */
