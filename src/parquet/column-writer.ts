@@ -156,11 +156,11 @@ export class ColumnWriter {
 
   /** At the end of a chunk: what was found, unless there was too little to find it by; and that what was believed is so no more. */
   #remember(): void {
+    const encoding = this.#encoding;
+    if (encoding === null) return;
     const { memory } = this.#options;
     const { fieldId } = this.column;
-    const encoding = this.#encoding;
     const values = this.#pages.reduce((sum, page) => sum + page.slotCount - page.nullCount, 0);
-    if (encoding === null) return;
     if (!this.#isRecalled) {
       if (values >= TELLING_VALUES) memory.learn(fieldId, { encoding, compressors: new Map(this.#compressor) });
     } else if (this.#dictionary.size > values * SAMPLE_DISTINCT_MAX || this.#pages.some((page) => page.encoding !== encoding)) {

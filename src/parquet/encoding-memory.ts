@@ -28,9 +28,12 @@ export function createEncodingMemory(): EncodingMemory {
     recall(fieldId) {
       const known = columns.get(fieldId);
       if (known === undefined) return null;
+      if (known.uses === BELIEVED_TIMES) {
+        columns.delete(fieldId);
+        return null;
+      }
       known.uses += 1;
-      if (known.uses > BELIEVED_TIMES) columns.delete(fieldId);
-      return known.uses > BELIEVED_TIMES ? null : known.found;
+      return known.found;
     },
     learn: (fieldId, found) => void columns.set(fieldId, { found, uses: 0 }),
     forget: (fieldId) => void columns.delete(fieldId),

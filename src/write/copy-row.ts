@@ -11,9 +11,9 @@
 import type { RowChunk } from '../batch/row-chunk.ts';
 import { SinkError } from '../errors.ts';
 import { type FieldBlock, type Slot, TAB, ValueFault, appendNullToSlot, appendToSlot } from './columns/column.ts';
+import { BACKSLASH } from './columns/scan.ts';
 import type { WritePlan } from './plan.ts';
 
-const BACKSLASH = 0x5c;
 const CAPITAL_N = 0x4e;
 
 /** A slot for each column of the relation, in its order; null where this file leaves the column out. */
@@ -110,13 +110,9 @@ export class RowDecoder {
   #takeColumn(index: number): void {
     const block = this.#block;
     const slot = this.#slots[index] ?? null;
-    let row = 0;
-    for (;;) {
+    for (let row = 0; row < block.rows; row++) {
       if (slot !== null) row = slot.column.takePlainFields(block, row);
-      if (row === block.rows) return;
-      this.#takeField(slot, index, row);
-      row += 1;
-      if (row === block.rows) return;
+      if (row < block.rows) this.#takeField(slot, index, row);
     }
   }
 

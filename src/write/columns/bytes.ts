@@ -19,7 +19,7 @@ const MAX_COLUMN_BYTES = 0x7fff_ffff;
 /** Below this a loop beats the call of `set`. */
 const SHORT_COPY = 24;
 
-/** Beyond this a native search for the end and a native copy are the faster way. */
+/** Longer fields are copied faster by one native call, which `append` does once their end is known. */
 const SHORT_FIELD = 64;
 
 /** Values looked at when deciding on a dictionary. */

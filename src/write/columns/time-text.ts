@@ -138,7 +138,7 @@ function plainDays(bytes: Uint8Array, start: number): number {
   const year = twoDigits(bytes, start) * 100 + twoDigits(bytes, start + 2);
   const month = twoDigits(bytes, start + 5);
   const day = twoDigits(bytes, start + 8);
-  // Of a pair that isn't two digits the sum is negative, or beyond any date.
+  // A pair that isn't two digits is too large for all of them.
   if (year <= 0 || year > 9999 || month < 1 || month > 12 || bytes[start + 4] !== DASH || bytes[start + 7] !== DASH) return NO_DATE;
   if (year !== lastMonth.year || month !== lastMonth.month) rememberMonth(year, month);
   return day < 1 || day > lastMonth.length ? NO_DATE : lastMonth.firstDay + day - 1;
