@@ -89,6 +89,30 @@ describe('GIVEN an answer of which the beginning is enough', () => {
   });
 });
 
+describe('GIVEN an answer that goes on behind its telling beginning', () => {
+  test('WHEN the same address is asked again THEN that waits until the answer has ended or is given up, and other addresses do not', async () => {
+    const timers: { delayMs: number; callback: () => void }[] = [];
+    const held = createHttpClient({
+      nowMs: () => 0,
+      after: (delayMs, callback) => {
+        const timer = { delayMs, callback };
+        timers.push(timer);
+        return () => void timers.splice(timers.indexOf(timer), 1);
+      },
+    });
+    const server = await serve(() => ({ status: 200, body: '{"id":7,', endsNever: true }));
+    const ask = (path: string) => held.send({ method: 'GET', url: server.url + path, headers: {}, body: null, isEnough: (begun) => begun.includes('"id":7,') });
+    await ask('/a');
+    const again = ask('/a');
+    await ask('/b');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(server.received.map(({ url }) => url)).toEqual(['/a', '/b']);
+    timers.filter(({ delayMs }) => delayMs === 10_000).forEach(({ callback }) => callback());
+    expect(await again).toMatchObject({ kind: 'response', status: 200 });
+    expect(server.received.map(({ url }) => url)).toEqual(['/a', '/b', '/a']);
+  });
+});
+
 describe('GIVEN a redirect to another origin', () => {
   test('WHEN it answers a request with a token THEN the other origin is never contacted', async () => {
     const thief = await serve(() => ({ status: 200 }));
