@@ -2,11 +2,12 @@
  * `Idempotency-Key`: a repeated request gets the answer of the first one, and is not carried out again. A repeat
  * that arrives while the first is still running waits for it. Server errors are not kept: nothing is known to have
  * been done, and the specification lets a client try again under the same key. Kept in memory for as long as
- * the catalog advertises.
+ * the catalog advertises; of answers beyond KEPT_BYTES_MAX only the key, since each answer of a commit holds every snapshot of
+ * its table. Their repeat is told that its outcome is unknown, which sends a client to the table, where it finds it.
  */
 import { createHash } from 'node:crypto';
 import type { Answer } from './answer.ts';
-import { Refusal } from './answer.ts';
+import { Refusal, refusalAnswer } from './answer.ts';
 import type { CatalogRequest } from './request.ts';
 
 export interface IdempotentAnswers {
@@ -14,19 +15,45 @@ export interface IdempotentAnswers {
   once(principal: string, request: CatalogRequest, answer: () => Promise<Answer>): Promise<Answer>;
 }
 
+/** Of bodies, in characters. */
+const KEPT_BYTES_MAX = 64 * 1024 * 1024;
+
 interface Entry {
   readonly requestHash: string;
-  readonly answer: Promise<Answer>;
+  /** null: its answer was too much to keep. */
+  answer: Promise<Answer> | null;
+  /** 0 while it is being worked on. */
+  bodyBytes: number;
   readonly madeMs: number;
 }
 
-export function createIdempotentAnswers(lifetimeMs: number, nowMs: () => number): IdempotentAnswers {
+export function createIdempotentAnswers(
+  lifetimeMs: number, nowMs: () => number, keptBytesMax: number = KEPT_BYTES_MAX,
+): IdempotentAnswers {
   const entries = new Map<string, Entry>();
+  /** In the order in which they were answered. */
+  const withBody = new Set<Entry>();
+  let keptBytes = 0;
+  const dropBody = (entry: Entry): void => {
+    if (withBody.delete(entry)) keptBytes -= entry.bodyBytes;
+  };
+  const keepBody = (entry: Entry, bytes: number): void => {
+    entry.bodyBytes = bytes;
+    keptBytes += bytes;
+    withBody.add(entry);
+    for (const oldest of withBody) {
+      // The newest stays whatever its size: it is the one that is asked for again.
+      if (keptBytes <= keptBytesMax || oldest === entry) return;
+      oldest.answer = null;
+      dropBody(oldest);
+    }
+  };
   const forgetOld = (now: number): void => {
     // In order of insertion, so the first that is young enough ends it.
     for (const [id, entry] of entries) {
       if (now - entry.madeMs < lifetimeMs) return;
       entries.delete(id);
+      dropBody(entry);
     }
   };
   return {
@@ -42,15 +69,21 @@ export function createIdempotentAnswers(lifetimeMs: number, nowMs: () => number)
         if (known.requestHash !== requestHash) {
           throw new Refusal(422, 'UnprocessableEntityException', 'Idempotency-Key was used for a different request');
         }
-        return known.answer;
+        return known.answer ?? refusalAnswer(answerGone());
       }
-      const entry: Entry = { requestHash, answer: answer(), madeMs: now };
+      const running = answer();
+      const entry: Entry = { requestHash, answer: running, bodyBytes: 0, madeMs: now };
       entries.set(id, entry);
-      const given = await entry.answer;
+      const given = await running;
       if (given.status >= 500) entries.delete(id);
+      else if (entries.get(id) === entry) keepBody(entry, given.body?.length ?? 0);
       return given;
     },
   };
+}
+
+function answerGone(): Refusal {
+  return new Refusal(500, 'CommitStateUnknownException', 'The request was answered before, and its answer is no longer kept');
 }
 
 function hashOf(request: CatalogRequest): string {
