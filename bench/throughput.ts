@@ -25,12 +25,6 @@ export const THROUGHPUT_USAGE = `throughput [--rows 10000000] [--upsert-rows 500
     [--store files|s3] [--input DIR] [--profile DIR]
   throughput --shape narrow|wide|long-strings|nested|peers|all [--rows 2000000] …: own shapes, no peers`;
 
-/**
- * Twice the default: two commits of 300,000 lines fit into memory, as they do into the peers', which take gigabytes. With less, rows go
- * to disk and back.
- */
-const MEMORY_BUDGET = '256MiB';
-
 interface Options {
   readonly rows: number;
   readonly upsertRows: number;
@@ -160,7 +154,6 @@ async function runSink(options: Options, input: Input, round: number): Promise<r
   const { workload } = input;
   const script = fileScript(input);
   const run = await runSinkOnce({
-    arguments: ['--memory-budget', MEMORY_BUDGET],
     store: options.store, mode: workload, script, commitInterval: '10s', zstdLevel: options.zstdLevel,
     tokensAtStart: 0, profileFolder: options.profileFolder, verify: (lake) => expectSums(lake, script.name, input),
   });
@@ -226,7 +219,7 @@ function phaseSection(phase: string, runs: readonly Run[], options: Options): Se
   });
   const level = options.zstdLevel === null ? 'each with its own default zstd level' : `zstd level ${options.zstdLevel} for all`;
   return {
-    title: `${phase}: ${(runs[0]?.lines ?? 0).toLocaleString('en-US')} lines, ${options.rounds} interleaved rounds, median; ${level}; our store: ${options.store}, memory budget: ${MEMORY_BUDGET}`,
+    title: `${phase}: ${(runs[0]?.lines ?? 0).toLocaleString('en-US')} lines, ${options.rounds} interleaved rounds, median; ${level}; our store: ${options.store}`,
     rows, notes: ['Peak RSS and MB written are of the whole run of a writer; each table was read back and had the sums of its input.'],
   };
 }

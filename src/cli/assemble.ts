@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { type ChunkMemory, createChunkMemory } from '../batch/chunk-memory.ts';
 import type { CatalogConnection, SinkDefinition } from '../definition/definitions.ts';
 import { Secret } from '../definition/secret.ts';
-import { letHeapGrow } from '../io/collector.ts';
+import { tuneCollector } from '../io/collector.ts';
 import { openEncodePool } from '../io/encode-pool.ts';
 import { createHttpClient } from '../io/http.ts';
 import { createMaterializeSource } from '../io/materialize.ts';
@@ -36,7 +36,7 @@ export interface World {
 const SPARE_CHUNK_SHARE = 8;
 
 export function openWorld(options: CommandOptions, log: Log): World {
-  letHeapGrow();
+  tuneCollector();
   const clock = createSystemClock();
   const entropy = createSystemEntropy();
   const http = createHttpClient(clock);

@@ -20,7 +20,7 @@ export type ParsedCommand =
   | { readonly kind: 'version' }
   | { readonly kind: 'usage'; readonly message: string };
 
-const MEMORY_BUDGET_DEFAULT = '128MiB';
+const MEMORY_BUDGET_DEFAULT = '192MiB';
 const MEMORY_BUDGET_BYTES_MIN = 16 * 1024 * 1024;
 
 export const USAGE = `Usage: mz-iceberg-sink <command> <sinks.sql> [options]

@@ -11,7 +11,15 @@ import { setFlagsFromString } from 'node:v8';
  */
 const GROWTH_PERCENT = 200;
 
-/** For all threads of the process. V8 reads it at every collection, so it may be set at any time. */
-export function letHeapGrow(): void {
+/**
+ * Factor by which V8 enlarges the space for new objects when many of them outlive a collection. It would go on up to 128 MB in the main
+ * thread and 32 MB in each worker and never give them back, for objects that fill a tenth of it: a fifth of all the memory that the
+ * process took. What survives here is what a commit or a socket holds for a moment, so a small space is no slower.
+ */
+const NEW_SPACE_GROWTH_FACTOR = 1;
+
+/** For all threads of the process. V8 reads both at every collection, so they may be set at any time; the sooner, the less was taken. */
+export function tuneCollector(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
+  setFlagsFromString(`--semi-space-growth-factor=${NEW_SPACE_GROWTH_FACTOR}`);
 }

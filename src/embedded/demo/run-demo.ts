@@ -36,7 +36,7 @@ export interface DemoSetting {
 const REDRAW_MS = 250;
 /** A sink that has not caught up by then never will. */
 const CATCH_UP_MS = 60_000;
-const MEMORY_BUDGET_BYTES = 128 * 1024 * 1024;
+const MEMORY_BUDGET_BYTES = 192 * 1024 * 1024;
 
 interface Show {
   readonly setting: DemoSetting;

@@ -8,7 +8,7 @@ describe('GIVEN a command line', () => {
     expect(parse(['run', 'sinks.sql'])).toEqual({
       kind: 'command',
       options: {
-        command: 'run', definitionsPath: 'sinks.sql', materializeUrl: 'postgres://m', memoryBudgetBytes: 128 * 1024 ** 2,
+        command: 'run', definitionsPath: 'sinks.sql', materializeUrl: 'postgres://m', memoryBudgetBytes: 192 * 1024 ** 2,
         spillDir: '/tmp/mz-iceberg-sink', logFormat: 'text', logLevel: 'info', encodeWorkers: null,
       },
     });
