@@ -22,8 +22,6 @@ interface Entry {
   readonly requestHash: string;
   /** null: its answer was too much to keep. */
   answer: Promise<Answer> | null;
-  /** 0 while it is being worked on. */
-  bodyBytes: number;
   readonly madeMs: number;
 }
 
@@ -31,17 +29,17 @@ export function createIdempotentAnswers(
   lifetimeMs: number, nowMs: () => number, keptBytesMax: number = KEPT_BYTES_MAX,
 ): IdempotentAnswers {
   const entries = new Map<string, Entry>();
-  /** In the order in which they were answered. */
-  const withBody = new Set<Entry>();
+  /** Characters of the bodies kept, in the order in which they were answered. */
+  const bodies = new Map<Entry, number>();
   let keptBytes = 0;
   const dropBody = (entry: Entry): void => {
-    if (withBody.delete(entry)) keptBytes -= entry.bodyBytes;
+    keptBytes -= bodies.get(entry) ?? 0;
+    bodies.delete(entry);
   };
   const keepBody = (entry: Entry, bytes: number): void => {
-    entry.bodyBytes = bytes;
     keptBytes += bytes;
-    withBody.add(entry);
-    for (const oldest of withBody) {
+    bodies.set(entry, bytes);
+    for (const oldest of bodies.keys()) {
       // The newest stays whatever its size: it is the one that is asked for again.
       if (keptBytes <= keptBytesMax || oldest === entry) return;
       oldest.answer = null;
@@ -72,7 +70,7 @@ export function createIdempotentAnswers(
         return known.answer ?? refusalAnswer(answerGone());
       }
       const running = answer();
-      const entry: Entry = { requestHash, answer: running, bodyBytes: 0, madeMs: now };
+      const entry: Entry = { requestHash, answer: running, madeMs: now };
       entries.set(id, entry);
       const given = await running;
       if (given.status >= 500) entries.delete(id);
