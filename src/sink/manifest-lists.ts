@@ -88,10 +88,10 @@ export class ManifestLists {
     const merged: ManifestFile[] = [];
     const replaced = new Set<string>();
     for (const group of planMerge(manifests, defaultSpecId, DEFAULT_MERGE_LIMITS, this.#notRewritable)) {
-      const sources: MergeSource[] = [];
-      for (const manifest of group) {
-        sources.push({ manifest, contents: readManifest(await this.#options.uploads.get(manifest.path)) });
-      }
+      // Side by side: a commit waits for them. Together they are no larger than one merged manifest may be.
+      const sources = await Promise.all(group.map(async (manifest): Promise<MergeSource> => ({
+        manifest, contents: readManifest(await this.#options.uploads.get(manifest.path)),
+      })));
       const result = mergeEntries(sources);
       for (const manifest of result.notRewritable) this.#notRewritable.add(manifest.path);
       const [first] = result.replaced;

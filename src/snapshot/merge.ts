@@ -4,7 +4,7 @@
  * Each commit adds a manifest or two and carries all earlier ones by reference, so without merging the list, and with
  * it the cost of a commit and of planning a scan, grows with the table's age. Manifests are merged in tiers, by the
  * number of files in them: `fanIn` of a tier become one of the next. So a file's entry is written again about once a
- * tier (three times in a million commits), at most one merge a content happens in a commit, and a tier never holds many
+ * tier (four times in a million commits), at most one merge a content happens in a commit, and a tier never holds many
  * more than `fanIn`.
  */
 import { SinkError, invariant } from '../errors.ts';
@@ -19,9 +19,12 @@ export interface MergeLimits {
 }
 
 /**
- * The defaults of Iceberg's own writers (`commit.manifest.min-count-to-merge`, `commit.manifest.target-size-bytes`).
+ * Iceberg's own writers merge a hundred at once (`commit.manifest.min-count-to-merge`). In tiers a third of that is better in all that
+ * counts: after ten thousand commits a list of about 100 manifests instead of 300, a sixth less written a commit, as many reads a
+ * commit and a third of them at once; and it hardly grows from a hundred commits on. The size is that of Iceberg's own
+ * (`commit.manifest.target-size-bytes`).
  */
-export const DEFAULT_MERGE_LIMITS: MergeLimits = { fanIn: 100, targetBytes: 8n * 1024n * 1024n };
+export const DEFAULT_MERGE_LIMITS: MergeLimits = { fanIn: 32, targetBytes: 8n * 1024n * 1024n };
 
 /**
  * Groups of the carried manifests, each to be merged into one; at most one a content, none when there is nothing to
