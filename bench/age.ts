@@ -1,12 +1,14 @@
 /**
  * A table that grows old: thousands of commits on one table, one after the other. Time of a commit, requests, bytes and
- * memory at each age. The source goes on as soon as a commit is there, so ten thousand take minutes.
+ * memory at each age. The source goes on as soon as the catalog has answered to the end, and the sink has read it: an old table's
+ * answer has megabytes, which pass between two commits however short the interval. So ten thousand take minutes.
  *
  * The catalog's own part is shown apart: it writes every snapshot into each metadata file, and no sink can help that but by
  * asking for less. `--keep N` expires all but N snapshots now and then, as operators do.
  */
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type CommitLine, startDaemon } from './daemon.ts';
 import { type Lake, openLake, sinkSql } from './lake.ts';
@@ -72,6 +74,8 @@ export async function benchAge(args: readonly string[], smoke: boolean): Promise
 const TABLE = 'bench';
 const WINDOW = 100;
 const SNAPSHOT_ROWS = 10_000;
+/** For the sink to read what of the answer is still in the socket. */
+const READ_MS = 10;
 
 async function grow(options: Options): Promise<readonly AgePoint[]> {
   const lake = await openLake({ store: 'files' });
@@ -92,6 +96,8 @@ async function grow(options: Options): Promise<readonly AgePoint[]> {
     let windowStart = startOf(lake, last);
     const times: number[] = [];
     for (let age = 1; age <= options.commits && performance.now() < deadlineMs; age++) {
+      while (!lake.isQuiet()) await sleep(2);
+      await sleep(READ_MS);
       const begunMs = performance.now();
       source.give(1);
       last = await daemon.committed(() => true, age);

@@ -4,10 +4,11 @@
  *
  * Two steps can't be had side by side: all objects must be there before the commit. Among themselves they can: a manifest needs
  * only the sizes of files, a list those of manifests, and the table is known from the commit before. `inTurn` is each object after
- * the other, as a simple writer does it, with the table loaded in between.
+ * the other, as a simple writer does it, with the table loaded in between. Both end when the reader sees the snapshot.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Lake } from './lake.ts';
+import { seeTable } from './reader.ts';
 import { percentile, rounded } from './statistics.ts';
 
 export interface FloorSizes {
@@ -41,14 +42,14 @@ export async function measureFloor(lake: Lake, sizes: FloorSizes, rounds: number
     const uuid = await loadUuid(lake, loads);
     const begun = performance.now();
     await Promise.all([...objects, sizes.list].map((size) => put('file', size)));
-    await commit(lake, uuid, commits);
+    await commitAndSee(lake, uuid, commits);
     together.push(performance.now() - begun);
 
     const again = performance.now();
     for (const size of objects) await put('file', size);
     await loadUuid(lake, loads);
     await put('list', sizes.list);
-    await commit(lake, uuid, commits);
+    await commitAndSee(lake, uuid, commits);
     inTurn.push(performance.now() - again);
   }
   return {
@@ -75,8 +76,13 @@ async function loadUuid(lake: Lake, times: number[]): Promise<Head> {
   return head;
 }
 
-async function commit(lake: Lake, known: Head, times: number[]): Promise<void> {
-  const id = String(randomInt(1, 2 ** 47));
+/** The reader asks from the moment on at which the commit goes out, as it does of the sink. */
+async function commitAndSee(lake: Lake, known: Head, times: number[]): Promise<void> {
+  const id = String(randomInt(2 ** 46, 2 ** 47));
+  await Promise.all([commit(lake, known, id, times), seeTable(lake, TABLE, (text) => text.includes(id), () => false)]);
+}
+
+async function commit(lake: Lake, known: Head, id: string, times: number[]): Promise<void> {
   known.sequence++;
   const parent = known.snapshotId === null ? '' : `"parent-snapshot-id":${known.snapshotId},`;
   const body = `{"requirements":[{"type":"assert-table-uuid","uuid":"${known.uuid}"},`

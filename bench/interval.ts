@@ -2,7 +2,8 @@
  * Commit intervals under a steady stream: how fresh the table is, and what it costs to keep it so.
  *
  * Freshness of a commit: from the moment the source closed a time (it sends the progress) until a reader that polls the
- * catalog sees a snapshot with that frontier. A row waits up to the interval besides. Times are of the machine's clock. The reader begins to poll when a commit arrives at the catalog, so that it neither disturbs nor misses.
+ * catalog sees a snapshot with that frontier. A row waits up to the interval besides. Times are of the machine's clock.
+ * The reader begins to poll when a commit arrives at the catalog, so that it neither disturbs nor misses.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -10,17 +11,20 @@ import { startDaemon } from './daemon.ts';
 import { type Floor, measureFloor } from './floor.ts';
 import { type Lake, type StoreKind, openLake, sinkSql } from './lake.ts';
 import type { Outcome } from './outcome.ts';
+import { seeTable } from './reader.ts';
 import { type Source, startSource } from './source.ts';
 import { median, percentile, rounded } from './statistics.ts';
 import { lineChart } from './svg.ts';
 import type { TableRow } from './table-text.ts';
 
-export const INTERVAL_USAGE = `interval [--intervals 1,2,5,15,60] [--rate 20000] [--seconds 60] [--tick 1000] [--store files|s3]
+export const INTERVAL_USAGE = `interval [--intervals 1,2,5,15,60] [--rate 20000] [--rates 1000,5000] [--seconds 60] [--tick 1000] [--store files|s3]
     [--delays 200,2000,10000] [--delay-intervals 1,15] [--delay-seconds 90]`;
 
 interface Options {
   readonly intervalsS: readonly number[];
   readonly linesPerS: number;
+  /** Other rates, each at the first interval: what of the freshness is the work on rows. */
+  readonly otherRates: readonly number[];
   readonly seconds: number;
   readonly tickMs: number;
   readonly store: StoreKind;
@@ -39,6 +43,7 @@ interface Sighting {
 
 interface IntervalRun {
   readonly sightings: readonly Sighting[];
+  readonly linesPerS: number;
   readonly intervalS: number;
   readonly delayMs: number;
   readonly seconds: number;
@@ -54,6 +59,10 @@ export async function benchInterval(args: readonly string[], smoke: boolean): Pr
   const options = parseOptions(args, smoke);
   const runs: IntervalRun[] = [];
   for (const intervalS of options.intervalsS) runs.push(await runInterval(options, intervalS, 0, options.seconds));
+  const atRates: IntervalRun[] = [];
+  for (const linesPerS of options.otherRates) {
+    atRates.push(await runInterval({ ...options, linesPerS }, options.intervalsS[0] ?? 1, 0, options.seconds));
+  }
   const delayed: IntervalRun[] = [];
   for (const delayMs of options.delaysMs) {
     for (const intervalS of options.delayIntervalsS) delayed.push(await runInterval(options, intervalS, delayMs, options.delaySeconds));
@@ -61,22 +70,29 @@ export async function benchInterval(args: readonly string[], smoke: boolean): Pr
   const rate = `${options.linesPerS.toLocaleString('en-US')} lines/s of updates, upsert; source ticks every ${options.tickMs} ms; store: ${options.store}`;
   const sections = [{
     title: `Freshness by commit interval: ${rate}`, rows: runs.map(freshnessRow),
-    notes: ['Floor: the round trips of a commit done bare against the same servers, what can go side by side doing so; in turn: one after the other.'],
+    notes: ['Floor: the round trips of a commit done bare against the same servers and seen by the same reader, what can go side by side doing so; in turn: one after the other.'],
   }, { title: `What a commit takes: ${rate}`, rows: runs.map(costRow) }];
+  if (atRates.length > 0) {
+    const byRate = [...atRates, ...runs.slice(0, 1)].toSorted((a, b) => a.linesPerS - b.linesPerS);
+    sections.push({
+      title: `By rate, at an interval of ${options.intervalsS[0] ?? 1} s; store: ${options.store}`, notes: [],
+      rows: byRate.map((run) => ({ 'lines/s': run.linesPerS, ...freshnessRow(run), 'CPU % of a core': rounded(run.cpuShare * 100, 1) })),
+    });
+  }
   if (delayed.length > 0) {
     sections.push({
       title: `A slow catalog: ${rate}`, rows: delayed.map(delayRow),
       notes: ['Lag: age of the newest frontier in the table just before the next snapshot shows. It stays bounded when the second half is not worse than the first.'],
     });
   }
-  return { ...(options.store === 's3' ? { variant: 's3' } : {}), sections, pictures: pictures(runs, delayed, options), details: { runs, delayed } };
+  return { ...(options.store === 's3' ? { variant: 's3' } : {}), sections, pictures: pictures(runs, delayed, options), details: { runs, atRates, delayed } };
 }
 
 function parseOptions(args: readonly string[], smoke: boolean): Options {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      'intervals': { type: 'string' }, 'rate': { type: 'string' }, 'seconds': { type: 'string' }, 'tick': { type: 'string' }, 'store': { type: 'string' },
+      'intervals': { type: 'string' }, 'rate': { type: 'string' }, 'rates': { type: 'string' }, 'seconds': { type: 'string' }, 'tick': { type: 'string' }, 'store': { type: 'string' },
       'delays': { type: 'string' }, 'delay-intervals': { type: 'string' }, 'delay-seconds': { type: 'string' },
     },
   });
@@ -85,6 +101,7 @@ function parseOptions(args: readonly string[], smoke: boolean): Options {
   return {
     intervalsS: list(values.intervals, '1,2,5,15,60', '1'),
     linesPerS: Number(values.rate ?? (smoke ? 5_000 : 20_000)),
+    otherRates: list(values.rates, '1000,5000', ''),
     seconds: Number(values.seconds ?? (smoke ? 5 : 60)),
     tickMs: Number(values.tick ?? 1000),
     store: values.store === 's3' ? 's3' : 'files',
@@ -136,7 +153,7 @@ async function runInterval(options: Options, intervalS: number, delayMs: number,
     watch.stop();
     await daemon.stop();
     return {
-      sightings, intervalS, delayMs, seconds: elapsedS, cpuShare, loopDelayP99Ms: p99Ms, peakRssMib: cost.peakRssMib,
+      sightings, linesPerS: options.linesPerS, intervalS, delayMs, seconds: elapsedS, cpuShare, loopDelayP99Ms: p99Ms, peakRssMib: cost.peakRssMib,
       perCommit: {
         loads: rounded((requests.loads - before.requests.loads) / count), commits: rounded((requests.commits - before.requests.commits) / count),
         otherRequests: rounded((requests.others - before.requests.others) / count), storeRequests,
@@ -168,17 +185,15 @@ function watchTable(lake: Lake, source: Source): { readonly sightings: Sighting[
   let isLooking = false;
   let isStopped = false;
   const look = async (): Promise<void> => {
-    while (!isStopped) {
-      const { metadataText } = await lake.load(TABLE);
-      const atMs = Date.now();
-      const frontier = Math.max(0, ...[...metadataText.matchAll(/"mz-frontier"\s*:\s*"\[?(\d+)/g)].map(([, digits]) => Number(digits)));
-      if (frontier > seen) {
-        seen = frontier;
-        const closed = source.closed.findLast((report) => report.frontier === String(frontier));
-        sightings.push({ frontierMs: frontier, closedAtMs: closed?.atMs ?? frontier, atMs });
-        return;
-      }
-    }
+    let frontier = 0;
+    const atMs = await seeTable(lake, TABLE, (text) => {
+      frontier = Math.max(0, ...[...text.matchAll(/"mz-frontier"\s*:\s*"\[?(\d+)/g)].map(([, digits]) => Number(digits)));
+      return frontier > seen;
+    }, () => isStopped);
+    if (atMs === null) return;
+    seen = frontier;
+    const closed = source.closed.findLast((report) => report.frontier === String(frontier));
+    sightings.push({ frontierMs: frontier, closedAtMs: closed?.atMs ?? frontier, atMs });
   };
   lake.onCommit = () => {
     if (isLooking) return;

@@ -5,7 +5,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,8 +51,10 @@ export interface Lake {
   readonly connectionSql: string;
   /** Requests of the sink since the start. */
   requests(): Requests;
-  /** Milliseconds that the catalog took for requests of the sink, from their arrival to the end of their answer. */
+  /** Milliseconds that the catalog took for requests of the sink, from their arrival until it had their answer. */
   busyMs(): number;
+  /** Whether every request of the sink has been answered to the end. */
+  isQuiet(): boolean;
   /** Requests to S3; 0 for local files. */
   storeRequests(): number;
   /** Called when a commit of the sink is about to be carried out. */
@@ -103,6 +105,7 @@ export async function openLake(options: LakeOptions): Promise<Lake> {
     folder, catalogUrl: catalog.catalogUrl, store: options.store, connectionSql: connectionSql(catalog.catalogUrl, s3 !== null), s3, warehouse,
     requests: () => ({ ...counted }),
     busyMs: timer.busyMs,
+    isQuiet: timer.isQuiet,
     storeRequests: () => proxy?.requests() ?? 0,
     get onCommit() { return hooks.onCommit; },
     set onCommit(next) { hooks.onCommit = next; },
@@ -128,27 +131,28 @@ export async function openLake(options: LakeOptions): Promise<Lake> {
   };
 }
 
-/** By Node's own channels, so that the catalog need not know of it. */
-function timeRequests(port: number): { busyMs(): number; stop(): void } {
-  const begun = new WeakMap<IncomingMessage, number>();
+/** By a channel of Node's own, so that the catalog need not know of it. */
+function timeRequests(port: number): { busyMs(): number; isQuiet(): boolean; stop(): void } {
+  const open = new Set<IncomingMessage>();
   let busyMs = 0;
   const onStart = (message: unknown): void => {
-    const { request } = message as { request: IncomingMessage };
-    if (request.socket.localPort === port && request.headers[OBSERVER] === undefined) begun.set(request, performance.now());
-  };
-  const onFinish = (message: unknown): void => {
-    const { request } = message as { request: IncomingMessage };
-    const atMs = begun.get(request);
-    if (atMs !== undefined) busyMs += performance.now() - atMs;
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+    if (request.socket.localPort !== port || request.headers[OBSERVER] !== undefined) return;
+    open.add(request);
+    response.once('close', () => open.delete(request));
+    const begunMs = performance.now();
+    // What follows is the way of the bytes to the sink, which reads while they come.
+    const end = response.end.bind(response) as (...rest: unknown[]) => ServerResponse;
+    response.end = (...rest: unknown[]) => {
+      busyMs += performance.now() - begunMs;
+      return end(...rest);
+    };
   };
   subscribe('http.server.request.start', onStart);
-  subscribe('http.server.response.finish', onFinish);
   return {
     busyMs: () => busyMs,
-    stop() {
-      unsubscribe('http.server.request.start', onStart);
-      unsubscribe('http.server.response.finish', onFinish);
-    },
+    isQuiet: () => open.size === 0,
+    stop: () => void unsubscribe('http.server.request.start', onStart),
   };
 }
 
