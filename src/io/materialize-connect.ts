@@ -14,6 +14,7 @@ import { Client, type ClientConfig, type QueryArrayResult } from 'pg';
 import type { Secret } from '../definition/secret.ts';
 import { SinkError } from '../errors.ts';
 import { type SourcePhase, classifyServerError } from '../subscribe/source-errors.ts';
+import { type ReusedSocket, openReusedSocket } from './reused-socket.ts';
 
 const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
@@ -37,6 +38,8 @@ interface ResolvedAddress {
 /** A client that is ready for queries, with what the server said about the session. */
 export interface Session {
   readonly client: Client;
+  /** Below the client, and below TLS where that is on. */
+  readonly reused: ReusedSocket;
   /** ParameterStatus by name, kept up to date: `database`, `search_path`, `mz_version`. */
   readonly parameters: ReadonlyMap<string, string>;
 }
@@ -67,7 +70,8 @@ export async function connect(address: MaterializeAddress, onClient: (client: Cl
 }
 
 async function login(config: ClientConfig, onClient: (client: Client) => void): Promise<Session> {
-  const client = new Client(config);
+  const reused = openReusedSocket();
+  const client = new Client({ ...config, stream: () => reused.socket });
   const parameters = new Map<string, string>();
   // Without a listener a connection that breaks between two queries would end the process; the next use of the
   // client reports it.
@@ -82,7 +86,7 @@ async function login(config: ClientConfig, onClient: (client: Client) => void): 
     socketOf(client).destroy();
     throw thrown;
   }
-  return { client, parameters };
+  return { client, reused, parameters };
 }
 
 /** Runs one simple query; every value is the server's text or null. Rejects with a classified SinkError. */

@@ -114,8 +114,8 @@ export function createMaterializeSource(config: MaterializeSourceConfig): Source
 }
 
 /**
- * Frees the memory of a read at once. Left to the collector, a gigabyte of reads costs fifty collections of everything, which is
- * half of what receiving it takes. Every read has a buffer of its own; the stream has copied what it needs of it.
+ * Frees the memory of a read of TLS at once. Left to the collector, a gigabyte of reads costs fifty collections of everything, which
+ * is half of what receiving it takes. Every such read has a buffer of its own; the stream has copied what it needs of it.
  */
 function letGo(chunk: Buffer): void {
   const { buffer } = chunk;
@@ -153,11 +153,17 @@ function startSubscription(
   // pg's parser is the only listener of data. Its other listeners stay: they see to it that an error of the socket
   // has a listener, and the session is idle, so no query of theirs can fail.
   socket.removeAllListeners('data');
-  socket.on('data', (chunk: Buffer) => {
-    stream.push(chunk);
-    letGo(chunk);
+  const take = (bytes: Uint8Array): void => {
+    stream.push(bytes);
     if (stream.isOver()) socket.destroy();
-  });
+  };
+  if (socket === session.reused.socket) session.reused.takeOver(take);
+  else {
+    socket.on('data', (chunk: Buffer) => {
+      take(chunk);
+      letGo(chunk);
+    });
+  }
   socket.on('end', () => stream.disconnected('the server closed it'));
   socket.on('error', (error: NodeJS.ErrnoException) => stream.disconnected(error.code ?? error.message));
   socket.on('close', () => stream.disconnected('the socket was closed'));
