@@ -19,9 +19,15 @@ export interface RowChunk {
   readonly maxTime: bigint;
 }
 
-/** What holding the chunk costs: the budget counts all its buffers, and the whole of one that several views share. */
-export function chunkBytes({ bytes, starts, ends, times, diffs, keyHashes }: RowChunk): number {
-  if (bytes.buffer === times.buffer) return bytes.buffer.byteLength;
+/** Whether all arrays lie in one buffer. Then it is this chunk's alone: nobody makes two chunks of one buffer. */
+export function isOfOneBuffer({ bytes, times }: RowChunk): boolean {
+  return bytes.buffer === times.buffer;
+}
+
+/** What holding the chunk costs: the budget counts all its buffers, and the whole of one that holds all its arrays. */
+export function chunkBytes(chunk: RowChunk): number {
+  const { bytes, starts, ends, times, diffs, keyHashes } = chunk;
+  if (isOfOneBuffer(chunk)) return bytes.buffer.byteLength;
   return bytes.byteLength + starts.byteLength + ends.byteLength + times.byteLength + diffs.byteLength + keyHashes.byteLength;
 }
 

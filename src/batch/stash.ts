@@ -8,6 +8,7 @@
  */
 import { invariant } from '../errors.ts';
 import { type Frontier, isClosed } from '../time/frontier.ts';
+import { BYTES_PER_ROW, layChunk } from './lay-chunk.ts';
 import { type RowChunk, chunkBytes } from './row-chunk.ts';
 
 export interface StashFacts {
@@ -137,54 +138,35 @@ function selectRows(chunk: RowChunk, wanted: (row: number) => boolean): RowChunk
 
 /** Copies single rows into a new chunk of known size. */
 class ChunkWriter {
-  readonly #bytes: Uint8Array;
-  readonly #starts: Uint32Array;
-  readonly #ends: Uint32Array;
-  readonly #times: BigUint64Array;
-  readonly #diffs: BigInt64Array;
-  readonly #keyHashes: Uint32Array;
+  readonly #to: ReturnType<typeof layChunk>;
   #rows = 0;
   #offset = 0;
   #minTime: bigint | null = null;
   #maxTime = 0n;
 
   constructor(rowCount: number, byteCount: number) {
-    this.#bytes = new Uint8Array(byteCount);
-    this.#starts = new Uint32Array(rowCount);
-    this.#ends = new Uint32Array(rowCount);
-    this.#times = new BigUint64Array(rowCount);
-    this.#diffs = new BigInt64Array(rowCount);
-    this.#keyHashes = new Uint32Array(rowCount);
+    this.#to = layChunk(new ArrayBuffer(rowCount * BYTES_PER_ROW + byteCount), rowCount, byteCount);
   }
 
   copy(from: RowChunk, row: number): void {
     const start = from.starts[row]!;
     const end = from.ends[row]!;
-    this.#bytes.set(from.bytes.subarray(start, end), this.#offset);
-    const to = this.#rows++;
-    this.#starts[to] = this.#offset;
+    const to = this.#to;
+    to.bytes.set(from.bytes.subarray(start, end), this.#offset);
+    const at = this.#rows++;
+    to.starts[at] = this.#offset;
     this.#offset += end - start;
     const time = from.times[row]!;
-    this.#ends[to] = this.#offset;
-    this.#times[to] = time;
-    this.#diffs[to] = from.diffs[row]!;
-    this.#keyHashes[to] = from.keyHashes[row]!;
+    to.ends[at] = this.#offset;
+    to.times[at] = time;
+    to.diffs[at] = from.diffs[row]!;
+    to.keyHashes[at] = from.keyHashes[row]!;
     if (this.#minTime === null || time < this.#minTime) this.#minTime = time;
     if (time > this.#maxTime) this.#maxTime = time;
   }
 
   finish(): RowChunk {
-    invariant(this.#rows === this.#ends.length && this.#offset === this.#bytes.length, 'a chunk was not filled as counted');
-    return {
-      bytes: this.#bytes,
-      starts: this.#starts,
-      ends: this.#ends,
-      times: this.#times,
-      diffs: this.#diffs,
-      keyHashes: this.#keyHashes,
-      rowCount: this.#rows,
-      minTime: this.#minTime ?? 0n,
-      maxTime: this.#maxTime,
-    };
+    invariant(this.#rows === this.#to.ends.length && this.#offset === this.#to.bytes.length, 'a chunk was not filled as counted');
+    return { ...this.#to, rowCount: this.#rows, minTime: this.#minTime ?? 0n, maxTime: this.#maxTime };
   }
 }

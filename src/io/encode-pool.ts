@@ -11,7 +11,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { availableParallelism } from 'node:os';
 
 import type { ChunkMemory } from '../batch/chunk-memory.ts';
-import { type RowChunk, bytesOfChunks, chunkBuffers } from '../batch/row-chunk.ts';
+import { type RowChunk, bytesOfChunks, chunkBuffers, isOfOneBuffer } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { EncodeSession, EncodeSummary, Encoder, FileReceiver, RowGroup } from '../sink/ports.ts';
 import type { WritePlan } from '../write/plan.ts';
@@ -198,8 +198,7 @@ class PooledSession implements EncodeSession {
 
   async #give(use: LaneUse, chunks: readonly RowChunk[], consolidate: boolean): Promise<void> {
     const { id, chunkMemory } = this.#context;
-    const isLent = (chunk: RowChunk): boolean => chunkMemory?.isLent(chunk.bytes.buffer) ?? false;
-    const owned = chunks.map((chunk) => (isLent(chunk) ? chunk : ownBuffers(chunk)));
+    const owned = chunks.map((chunk) => (isOfOneBuffer(chunk) ? chunk : ownBuffers(chunk)));
     use.groups += 1;
     const transferred = owned.flatMap((chunk) => [...chunkBuffers(chunk)]);
     const lent = transferred.filter((buffer) => chunkMemory?.isLent(buffer) ?? false);

@@ -5,13 +5,12 @@
 import { type FileHandle, mkdir, open, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ChunkMemory, letGo } from '../batch/chunk-memory.ts';
-import type { RowChunk } from '../batch/row-chunk.ts';
+import { BYTES_PER_ROW, joinChunks, layChunk } from '../batch/lay-chunk.ts';
+import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { SpillStore } from '../sink/ports.ts';
 
 const HEADER_BYTES = 32;
-/** Two times of 8 bytes and three numbers of 4. */
-const ROW_BYTES = 28;
 
 /**
  * `directory` is created when missing and its contents are removed by `removeAll`. Chunks that are let go return to `chunkMemory`
@@ -87,6 +86,7 @@ async function writeFully(handle: FileHandle, buffers: readonly Uint8Array[]): P
 
 const bytesOf = (view: ArrayBufferView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
+/** Behind the header the arrays in the order of `layChunk`, so that they are read as one. */
 function encodeChunk(chunk: RowChunk): readonly Uint8Array[] {
   const header = new DataView(new ArrayBuffer(HEADER_BYTES));
   header.setUint32(0, chunk.rowCount, true);
@@ -102,27 +102,46 @@ function encodeChunk(chunk: RowChunk): readonly Uint8Array[] {
 
 /** Bytes read at once: a partition is made of many small chunks, and a read costs more than what it brings of one. */
 const WINDOW_BYTES = 1024 * 1024;
+/** Small chunks are joined up to here. Given one by one, a thousand of them keep the main thread for as long as a worker takes for the rows. */
+const JOIN_BYTES = 1024 * 1024;
 
 async function* readChunks(handle: FileHandle | null): AsyncIterable<RowChunk> {
   if (handle === null) return;
+  let few: RowChunk[] = [];
+  let bytes = 0;
+  for await (const chunk of readWritten(handle)) {
+    few.push(chunk);
+    bytes += chunkBytes(chunk);
+    if (bytes < JOIN_BYTES) continue;
+    yield oneOf(few);
+    few = [];
+    bytes = 0;
+  }
+  if (few.length > 0) yield oneOf(few);
+}
+
+function oneOf(chunks: readonly RowChunk[]): RowChunk {
+  const [first] = chunks;
+  if (first !== undefined && chunks.length === 1) return first;
+  const joined = joinChunks(chunks);
+  for (const chunk of chunks) letGo(chunk, null);
+  return joined;
+}
+
+/** The chunks as they were appended. */
+async function* readWritten(handle: FileHandle): AsyncIterable<RowChunk> {
   const { size } = await handle.stat();
   const read = windowedReads(handle, size);
   for (let left = size; left > 0;) {
     const header = new DataView((await read(HEADER_BYTES)).buffer);
     const rowCount = header.getUint32(0, true);
     const byteCount = header.getUint32(4, true);
+    const length = rowCount * BYTES_PER_ROW + byteCount;
     yield {
-      rowCount,
-      minTime: header.getBigUint64(8, true),
-      maxTime: header.getBigUint64(16, true),
-      times: new BigUint64Array((await read(rowCount * 8)).buffer),
-      diffs: new BigInt64Array((await read(rowCount * 8)).buffer),
-      starts: new Uint32Array((await read(rowCount * 4)).buffer),
-      ends: new Uint32Array((await read(rowCount * 4)).buffer),
-      keyHashes: new Uint32Array((await read(rowCount * 4)).buffer),
-      bytes: await read(byteCount),
+      ...layChunk((await read(length)).buffer, rowCount, byteCount), rowCount,
+      minTime: header.getBigUint64(8, true), maxTime: header.getBigUint64(16, true),
     };
-    left -= HEADER_BYTES + rowCount * ROW_BYTES + byteCount;
+    left -= HEADER_BYTES + length;
   }
 }
 

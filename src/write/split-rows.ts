@@ -2,9 +2,10 @@
  * Splits chunks by key hash, so that several workers can each consolidate whole keys. All rows of a key land in
  * the same part, in their order; a part without rows gets no chunk.
  */
+import { BYTES_PER_ROW, layChunk } from '../batch/lay-chunk.ts';
 import type { RowChunk } from '../batch/row-chunk.ts';
 
-/** The chunk's rows by part; each part owns its buffers. */
+/** The chunk's rows by part; each part owns its buffer. */
 export function splitChunk(chunk: RowChunk, parts: number): readonly (RowChunk | null)[] {
   const counts = new Uint32Array(parts);
   const sizes = new Float64Array(parts);
@@ -47,8 +48,5 @@ function partOf(hash: number, parts: number): number {
 
 /** Its times are those of the whole chunk: bounds, not necessarily met. */
 function emptyChunk(rows: number, size: number): Omit<RowChunk, 'minTime' | 'maxTime'> {
-  return {
-    bytes: new Uint8Array(size), starts: new Uint32Array(rows), ends: new Uint32Array(rows), times: new BigUint64Array(rows),
-    diffs: new BigInt64Array(rows), keyHashes: new Uint32Array(rows), rowCount: rows,
-  };
+  return { ...layChunk(new ArrayBuffer(rows * BYTES_PER_ROW + size), rows, size), rowCount: rows };
 }
