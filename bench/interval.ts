@@ -113,7 +113,7 @@ function parseOptions(args: readonly string[], smoke: boolean): Options {
 
 const TABLE = 'bench';
 const SNAPSHOT_ROWS = 100_000;
-const FLOOR_ROUNDS = 40;
+const FLOOR_ROUNDS = 20;
 
 async function runInterval(options: Options, intervalS: number, delayMs: number, seconds: number): Promise<IntervalRun> {
   const lake = await openLake({ store: options.store, commitDelayMs: delayMs });

@@ -12,15 +12,24 @@ import { basename, dirname, join } from 'node:path';
 import { SinkError, type ErrorCode, invariant } from '../errors.ts';
 import type { ObjectStore, ObjectUpload, PutOutcome } from '../sink/ports.ts';
 import { parseLocation } from './location.ts';
-import { once } from './single-flight.ts';
+import { nextFlight, once } from './single-flight.ts';
 import { MAX_READ_BYTES, tooLarge } from './read-limit.ts';
 
+type DirectorySync = (directory: string) => Promise<void>;
+
 export function createFileStore(): ObjectStore {
+  // The files of a commit get their names at about the same time, and one sync makes all of them durable.
+  const syncs = new Map<string, () => Promise<void>>();
+  const syncNames: DirectorySync = (directory) => {
+    const known = syncs.get(directory) ?? nextFlight(() => syncDirectory(directory));
+    syncs.set(directory, known);
+    return known();
+  };
   return {
-    open: (location) => openFileUpload(location),
+    open: (location) => openFileUpload(location, syncNames),
     put: async (location, bytes) => {
       try {
-        return await writeExclusive(pathOf(location), bytes);
+        return await writeExclusive(pathOf(location), bytes, syncNames);
       } catch (thrown) {
         throw fileError(thrown, `put ${location}`);
       }
@@ -66,7 +75,7 @@ async function readRegularFile(path: string, action: string): Promise<Uint8Array
 }
 
 /** Parts are written at their places in the temporary file, so a repeated one changes nothing. */
-function openFileUpload(location: string): ObjectUpload {
+function openFileUpload(location: string, syncNames: DirectorySync): ObjectUpload {
   const path = pathOf(location);
   const temporary = temporaryBeside(path);
   const opened = once(async () => {
@@ -97,7 +106,7 @@ function openFileUpload(location: string): ObjectUpload {
       try {
         await (await begin()).sync();
         const outcome: PutOutcome = await linkExclusive(temporary, path) ? 'stored' : 'exists';
-        await syncDirectory(dirname(path));
+        await syncNames(dirname(path));
         ended = 'finished';
         await settle();
         return outcome;
@@ -123,7 +132,7 @@ function temporaryBeside(path: string): string {
   return join(dirname(path), `.${basename(path).slice(0, 100)}.${randomUUID()}.tmp`);
 }
 
-async function writeExclusive(path: string, bytes: Uint8Array): Promise<PutOutcome> {
+async function writeExclusive(path: string, bytes: Uint8Array, syncNames: DirectorySync): Promise<PutOutcome> {
   const directory = dirname(path);
   await makeDirectory(directory);
   const temporary = temporaryBeside(path);
@@ -136,7 +145,7 @@ async function writeExclusive(path: string, bytes: Uint8Array): Promise<PutOutco
       await file.close();
     }
     if (!await linkExclusive(temporary, path)) return 'exists';
-    await syncDirectory(directory);
+    await syncNames(directory);
     return 'stored';
   } finally {
     await rm(temporary, { force: true });

@@ -12,6 +12,24 @@ export function singleFlight<T>(call: () => Promise<T>): () => Promise<T> {
   };
 }
 
+/**
+ * Whoever asks gets a call that begins afterwards: those who ask while one is under way share the next. For a call that makes
+ * durable what was there when it began.
+ */
+export function nextFlight(call: () => Promise<void>): () => Promise<void> {
+  let underWay: Promise<void> = Promise.resolve();
+  let next: Promise<void> | null = null;
+  const begin = (): Promise<void> => {
+    next = null;
+    underWay = call();
+    return underWay;
+  };
+  return () => {
+    next ??= underWay.then(begin, begin);
+    return next;
+  };
+}
+
 export interface Once<T> {
   /** What the call gave; the first to ask makes it, and a call that failed is made again. */
   get(): Promise<T>;
