@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startDaemon } from './daemon.ts';
-import { type Floor, measureFloor } from './floor.ts';
+import { type Floor, measureFloor, warmUp } from './floor.ts';
 import { type Lake, type StoreKind, openLake, sinkSql } from './lake.ts';
 import type { Outcome } from './outcome.ts';
 import { seeTable } from './reader.ts';
@@ -26,6 +26,8 @@ interface Options {
   /** Other rates, each at the first interval: what of the freshness is the work on rows. */
   readonly otherRates: readonly number[];
   readonly seconds: number;
+  /** Before anything is counted: a daemon runs for months, and its code is compiled in the first seconds. */
+  readonly warmUpSeconds: number;
   readonly tickMs: number;
   readonly store: StoreKind;
   readonly delaysMs: readonly number[];
@@ -103,6 +105,7 @@ function parseOptions(args: readonly string[], smoke: boolean): Options {
     linesPerS: Number(values.rate ?? (smoke ? 5_000 : 20_000)),
     otherRates: list(values.rates, '1000,5000', ''),
     seconds: Number(values.seconds ?? (smoke ? 5 : 60)),
+    warmUpSeconds: smoke ? 0 : 10,
     tickMs: Number(values.tick ?? 1000),
     store: values.store === 's3' ? 's3' : 'files',
     delaysMs: list(values.delays, '200,2000,10000', '200'),
@@ -117,6 +120,7 @@ const FLOOR_ROUNDS = 20;
 
 async function runInterval(options: Options, intervalS: number, delayMs: number, seconds: number): Promise<IntervalRun> {
   const lake = await openLake({ store: options.store, commitDelayMs: delayMs });
+  await warmUp(lake);
   const startMs = Math.floor(Date.now() / 1000) * 1000;
   const source = await startSource({
     relations: [{
@@ -134,6 +138,7 @@ async function runInterval(options: Options, intervalS: number, delayMs: number,
     const watch = watchTable(lake, source);
     // The snapshot, and the first span behind it, which begins at some time of the source's.
     await daemon.committed(({ records }) => records > 0, 1);
+    await sleep(options.warmUpSeconds * 1000);
     await daemon.loopDelay();
     const before = { requests: lake.requests(), store: lake.storeRequests(), commits: daemon.commits.length, cost: daemon.cost(), avro: await lake.files('.avro') };
     watch.sightings.length = 0;
