@@ -5,7 +5,7 @@
  * Two steps can't be had side by side: all objects must be there before the commit. Among themselves they can: a manifest needs
  * only the sizes of files, a list those of manifests, and the table is known from the commit before. `inTurn` is each object after
  * the other, as a simple writer does it, with the table loaded in between. Both end when the reader sees the snapshot, and between
- * them is a pause, as between commits: the same requests one behind the other take a third less, since caches are warm then.
+ * them is a pause, as between commits: the same requests one behind the other take less, since caches are warm then.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
