@@ -8,7 +8,7 @@
  */
 import { invariant } from '../errors.ts';
 import { type Frontier, isClosed } from '../time/frontier.ts';
-import { BYTES_PER_ROW, layChunk } from './lay-chunk.ts';
+import { ChunkWriter, dealOut } from './deal-rows.ts';
 import { type RowChunk, chunkBytes } from './row-chunk.ts';
 
 export interface StashFacts {
@@ -106,20 +106,7 @@ export function partitionOf(keyHash: number, level: number): number {
  */
 export function partitionChunks(chunks: readonly RowChunk[], level: number): readonly (RowChunk | null)[] {
   invariant(level >= 0 && level < PARTITION_LEVELS, `no hash bits left at partition level ${level}`);
-  const counts = new Uint32Array(PARTITIONS_PER_LEVEL);
-  const sizes = new Uint32Array(PARTITIONS_PER_LEVEL);
-  for (const chunk of chunks) {
-    for (let row = 0; row < chunk.rowCount; row++) {
-      const part = partitionOf(chunk.keyHashes[row]!, level);
-      counts[part]!++;
-      sizes[part]! += chunk.ends[row]! - chunk.starts[row]!;
-    }
-  }
-  const writers = Array.from(counts, (count, part) => (count === 0 ? null : new ChunkWriter(count, sizes[part]!)));
-  for (const chunk of chunks) {
-    for (let row = 0; row < chunk.rowCount; row++) writers[partitionOf(chunk.keyHashes[row]!, level)]!.copy(chunk, row);
-  }
-  return writers.map((writer) => (writer === null ? null : writer.finish()));
+  return dealOut(chunks, PARTITIONS_PER_LEVEL, (keyHash) => partitionOf(keyHash, level));
 }
 
 function selectRows(chunk: RowChunk, wanted: (row: number) => boolean): RowChunk | null {
@@ -134,39 +121,4 @@ function selectRows(chunk: RowChunk, wanted: (row: number) => boolean): RowChunk
   const writer = new ChunkWriter(count, size);
   for (let row = 0; row < chunk.rowCount; row++) if (wanted(row)) writer.copy(chunk, row);
   return writer.finish();
-}
-
-/** Copies single rows into a new chunk of known size. */
-class ChunkWriter {
-  readonly #to: ReturnType<typeof layChunk>;
-  #rows = 0;
-  #offset = 0;
-  #minTime: bigint | null = null;
-  #maxTime = 0n;
-
-  constructor(rowCount: number, byteCount: number) {
-    this.#to = layChunk(new ArrayBuffer(rowCount * BYTES_PER_ROW + byteCount), rowCount, byteCount);
-  }
-
-  copy(from: RowChunk, row: number): void {
-    const start = from.starts[row]!;
-    const end = from.ends[row]!;
-    const to = this.#to;
-    to.bytes.set(from.bytes.subarray(start, end), this.#offset);
-    const at = this.#rows++;
-    to.starts[at] = this.#offset;
-    this.#offset += end - start;
-    const time = from.times[row]!;
-    to.ends[at] = this.#offset;
-    to.times[at] = time;
-    to.diffs[at] = from.diffs[row]!;
-    to.keyHashes[at] = from.keyHashes[row]!;
-    if (this.#minTime === null || time < this.#minTime) this.#minTime = time;
-    if (time > this.#maxTime) this.#maxTime = time;
-  }
-
-  finish(): RowChunk {
-    invariant(this.#rows === this.#to.ends.length && this.#offset === this.#to.bytes.length, 'a chunk was not filled as counted');
-    return { ...this.#to, rowCount: this.#rows, minTime: this.#minTime ?? 0n, maxTime: this.#maxTime };
-  }
 }

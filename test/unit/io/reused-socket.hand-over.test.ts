@@ -20,28 +20,32 @@ async function connected(): Promise<{ readonly reused: ReusedSocket; readonly pe
   return { reused, peer };
 }
 
+/** What a listener of data is given, after a first read of `text`. */
+async function heard({ reused, peer }: Awaited<ReturnType<typeof connected>>, text: string): Promise<readonly Buffer[]> {
+  const reads: Buffer[] = [];
+  reused.socket.on('data', (bytes: Buffer) => reads.push(bytes));
+  peer.write(text);
+  await until(() => reads.length === 1);
+  return reads;
+}
+
 async function until(isEnough: () => boolean): Promise<void> {
   while (!isEnough()) await new Promise((resolve) => setTimeout(resolve, 2));
 }
 
 describe('GIVEN a socket that reads into one buffer', () => {
   it('WHEN a listener of data keeps what it was given THEN later reads do not change it', async () => {
-    const { reused, peer } = await connected();
-    const kept: Buffer[] = [];
-    reused.socket.on('data', (bytes: Buffer) => kept.push(bytes));
-    peer.write('first');
-    await until(() => kept.length === 1);
-    peer.write('other');
+    const ends = await connected();
+    const kept = await heard(ends, 'first');
+    ends.peer.write('other');
     await until(() => kept.length === 2);
     expect(kept.map(String)).toEqual(['first', 'other']);
   });
 
   it('WHEN it is taken over THEN every later byte goes there in order, paused or not, and the end is told', async () => {
-    const { reused, peer } = await connected();
-    const listened: Buffer[] = [];
-    reused.socket.on('data', (bytes: Buffer) => listened.push(bytes));
-    peer.write('login');
-    await until(() => listened.length === 1);
+    const ends = await connected();
+    const { reused, peer } = ends;
+    const listened = await heard(ends, 'login');
     const taken: number[] = [];
     reused.takeOver((bytes) => taken.push(...bytes));
     const sent = Uint8Array.from({ length: 500_000 }, (_, index) => (index * 7919) % 251);
