@@ -43,7 +43,7 @@ export function openWorld(options: CommandOptions, log: Log): World {
   const catalogs = new Map<CatalogConnection, RestCatalog>();
   const workers = options.encodeWorkers ?? Math.max(1, availableParallelism() - 1);
   const chunkMemory = createChunkMemory(Math.floor(options.memoryBudgetBytes / SPARE_CHUNK_SHARE));
-  const encoder = openEncodePool({ workers, chunkMemory });
+  const encoder = openEncodePool({ workers, chunkMemory, startNow: options.command === 'run' });
   const spill = createSpillFolder(options.spillDir, clock, entropy, chunkMemory);
   return {
     clock, entropy, encoder, log, spill, options, chunkMemory,

@@ -75,7 +75,8 @@ export function send(lane: Lane, message: ToWorker, transfer: readonly ArrayBuff
   (lane.worker ?? startWorker(lane)).postMessage(message, transfer);
 }
 
-function startWorker(lane: Lane): Worker {
+/** The lane has no worker. One that dies before it has a session is replaced by the next use like any other. */
+export function startWorker(lane: Lane): Worker {
   const worker = new Worker(lane.entry);
   worker.on('message', (message: FromWorker) => lane.listeners.get(message.session)?.onMessage(message));
   worker.on('error', (thrown: unknown) => {

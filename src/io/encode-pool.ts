@@ -17,7 +17,7 @@ import type { EncodeSession, EncodeSummary, Encoder, FileReceiver, RowGroup } fr
 import type { WritePlan } from '../write/plan.ts';
 import type { WrittenFile, WrittenPart } from '../write/table-file.ts';
 import { splitChunk } from '../write/split-rows.ts';
-import { type Lane, type LaneListener, bulkLanes, closeLane, createLanes, endIdle, enter, leave, send, smallLane } from './encode-lanes.ts';
+import { type Lane, type LaneListener, bulkLanes, closeLane, createLanes, endIdle, enter, leave, send, smallLane, startWorker } from './encode-lanes.ts';
 import type { FromWorker, ToWorker } from './encode-worker.ts';
 
 export interface EncodePoolOptions {
@@ -34,6 +34,8 @@ export interface EncodePoolOptions {
   readonly recycleHeapBytes?: number;
   /** A worker that had no session for so long ends, unless it is the last. */
   readonly idleEndMs?: number;
+  /** Starts a worker now instead of with the first rows, which would wait for it. */
+  readonly startNow?: boolean;
   /** Takes back the memory of chunks when the workers are done with them. */
   readonly chunkMemory?: ChunkMemory;
   /** The worker's entry; tests give one that dies. */
@@ -59,6 +61,8 @@ export function openEncodePool(options: EncodePoolOptions = {}): Encoder {
     recycleHeapBytes: options.recycleHeapBytes ?? RECYCLE_HEAP_BYTES,
     chunkMemory: options.chunkMemory ?? null,
   };
+  const [first] = lanes;
+  if (options.startNow === true && first !== undefined) startWorker(first);
   let nextSession = 1;
   let closed = false;
 

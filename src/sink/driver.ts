@@ -41,11 +41,15 @@ export interface MemoryLimits {
   readonly groupBytesMax: number;
 }
 
-/** Shares of a sink's budget. The rest is the encoder's: columns being built and files on their way out. */
+/**
+ * Shares of a sink's budget. The rest is the encoder's: columns being built and files on their way out. Together the stash and the
+ * snapshot's queue may hold what rows may take in all, since what waits in both never goes to disk and must leave room for reading.
+ * The stash has the larger part: a span that goes to disk costs a third more than one that stays.
+ */
 export function memoryLimits(budgetBytes: number): MemoryLimits {
   return {
     rowBytesMax: Math.floor(budgetBytes / 2),
-    stashBytesMax: Math.floor(budgetBytes / 4),
+    stashBytesMax: Math.floor(budgetBytes * 3 / 8),
     streamBytesMax: Math.floor(budgetBytes / 8),
     groupBytesMax: Math.floor(budgetBytes / 8),
   };

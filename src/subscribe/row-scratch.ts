@@ -14,6 +14,7 @@ import { invariant } from '../errors.ts';
 export interface ChunkLimits {
   /** A chunk is handed out before it would exceed this; a longer row makes a chunk of its own. */
   readonly bytes: number;
+  /** Rows of a chunk at most. Where rows are so long that fewer fill its bytes, a chunk has room for fewer. */
   readonly rows: number;
   /** Where the memory of chunks comes from; without it, it is new. */
   readonly memory?: ChunkMemory;
@@ -51,13 +52,15 @@ const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 export function createRowScratch(limits: ChunkLimits): RowScratch {
   invariant(LITTLE_ENDIAN, 'halves of 64-bit numbers are written for a little-endian machine');
-  return { limits, ...newArrays(limits), rowCount: 0, used: 0, source: null, sourceStart: 0, sourceEnd: 0, shift: 0 };
+  return { limits, ...newArrays(limits, limits.rows), rowCount: 0, used: 0, source: null, sourceStart: 0, sourceEnd: 0, shift: 0 };
 }
 
 const BYTES_PER_ROW = 2 * 8 + 3 * 4;
+/** Of its bytes a chunk may leave unused what is beyond this, to save as much room for rows. */
+const NEARLY_FULL = 0.85;
 
 /** 64-bit arrays first, since they begin at multiples of 8. */
-function newArrays({ bytes, rows, memory }: ChunkLimits): Arrays {
+function newArrays({ bytes, memory }: ChunkLimits, rows: number): Arrays {
   const length = rows * BYTES_PER_ROW + bytes;
   const buffer = memory?.take(length) ?? new ArrayBuffer(length);
   return {
@@ -74,9 +77,9 @@ function newArrays({ bytes, rows, memory }: ChunkLimits): Arrays {
 
 /** True when a row within source[start..end) needs the rows before it taken away first. */
 export function isFull(scratch: RowScratch, source: Uint8Array, start: number, end: number): boolean {
-  const { rowCount, limits, bytes, used } = scratch;
+  const { rowCount, bytes, used } = scratch;
   if (rowCount === 0) return false;
-  if (rowCount === limits.rows) return true;
+  if (rowCount === scratch.keyHashes.length) return true;
   const stretch = scratch.source === source ? end - scratch.sourceStart : pending(scratch) + end - start;
   return used + stretch > bytes.length;
 }
@@ -119,15 +122,27 @@ export function writeHalves(halves: Uint32Array, row: number, value: number): vo
   halves[row * 2 + 1] = Math.floor(value / TWO_32);
 }
 
+/**
+ * Room for rows of about that length: as many as allowed, or a half, quarter and so on of it that nearly fills the bytes.
+ * Unused room counts as held, and was a seventh of a chunk of rows of 100 bytes. Halves, so that there are few sizes
+ * of buffers to go round.
+ */
+function rowsToCome({ bytes, rows }: ChunkLimits, bytesPerRow: number): number {
+  const enough = bytes / bytesPerRow * NEARLY_FULL;
+  let room = rows;
+  while (room % 2 === 0 && room / 2 >= enough) room /= 2;
+  return room;
+}
+
 /** The gathered rows as a chunk of their own memory, leaving the scratch empty; null when there are none. */
 export function takeChunk(scratch: RowScratch): RowChunk | null {
   settle(scratch);
   const { rowCount, used, limits } = scratch;
   if (rowCount === 0) return null;
-  const isWellFilled = used * 2 >= limits.bytes || rowCount * 2 >= limits.rows;
+  const isWellFilled = used * 2 >= limits.bytes || rowCount * 2 >= scratch.keyHashes.length;
   const goesItself = isWellFilled && scratch.bytes.buffer === scratch.times.buffer;
   const chunk = goesItself ? viewOf(scratch) : copyOf(scratch);
-  if (goesItself) Object.assign(scratch, newArrays(limits));
+  if (goesItself) Object.assign(scratch, newArrays(limits, rowsToCome(limits, used / rowCount)));
   // One huge row must not make the scratch huge for ever.
   else if (scratch.bytes.length > limits.bytes * 4) scratch.bytes = new Uint8Array(limits.bytes);
   scratch.rowCount = 0;

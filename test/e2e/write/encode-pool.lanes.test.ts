@@ -57,6 +57,16 @@ describe('GIVEN a pool of one worker', () => {
     expect(new Set(threads).size).toBe(1);
   });
 
+  test('WHEN it is told to start at once THEN the first session finds its thread there, large or small', async () => {
+    for (const name of [SMALL, LARGE]) {
+      await using early = open({ startNow: true });
+      await using other = open();
+      // Threads are numbered as they start.
+      const later = await threadOf(other, SMALL);
+      expect(await threadOf(early, name)).toBeLessThan(later);
+    }
+  });
+
   test('WHEN a session of many groups grows large alone THEN it stays on its thread', async () => {
     await using pool = open();
     const session = begin(pool);

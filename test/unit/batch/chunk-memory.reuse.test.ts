@@ -37,6 +37,38 @@ test('GIVEN more memory than may lie unused WHEN it comes back THEN it is let go
   expect(taken.filter((buffer) => buffers.includes(buffer))).toHaveLength(2);
 });
 
+test('GIVEN memory full of a size WHEN others are asked for instead for long THEN they take its place, and not before', () => {
+  const memory = createChunkMemory(250);
+  memory.giveBack(new ArrayBuffer(200));
+  const other = new ArrayBuffer(100);
+  for (let take = 0; take < 900; take++) memory.take(100);
+  memory.giveBack(other);
+  expect(memory.take(100)).not.toBe(other);
+  for (let take = 0; take < 200; take++) memory.take(100);
+  memory.giveBack(other);
+  expect(memory.take(100)).toBe(other);
+});
+
+test('GIVEN rows so long that few of them fill a chunk WHEN chunks follow THEN they have room for about so many', () => {
+  const chunks: RowChunk[] = [];
+  const limits = { bytes: 1 << 14, rows: 1024 };
+  const reader = createRowReader({ columnCount: 1, keyColumns: [] }, { rows: (chunk) => chunks.push(chunk), progress() {} }, limits);
+  const feed = (text: string): void => {
+    reader.take(Buffer.from(text), 0, text.length);
+    reader.release();
+  };
+  for (let row = 0; row < 500; row++) feed(`1\tf\t1\t${'x'.repeat(100)}\n`);
+  for (let row = 0; row < 5000; row++) feed(`1\tf\t1\t${row}\n`);
+  feed('2\tt\t\\N\t\\N\n');
+  const roomOf = ({ bytes }: RowChunk): number => (bytes.buffer.byteLength - limits.bytes) / 28;
+  // 153 rows of 107 bytes fill the 16 KiB; a chunk is sized by the one before it.
+  expect(roomOf(chunks[0]!)).toBe(1024);
+  expect(roomOf(chunks[1]!)).toBe(256);
+  expect(chunks[1]!.rowCount).toBe(153);
+  expect(roomOf(chunks.at(-2)!)).toBe(1024);
+  expect(chunks.at(-2)!.rowCount).toBe(1024);
+});
+
 test('GIVEN chunks that fill their memory WHEN later rows come THEN no chunk handed out changes', () => {
   const { chunks, feed } = readerWith();
   for (let row = 0; row < 40; row++) feed(`1\tf\t1\trow ${row}\n`);
