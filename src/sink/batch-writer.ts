@@ -14,6 +14,7 @@ import type { ObjectNames } from '../snapshot/object-names.ts';
 import { countAdded } from '../snapshot/summary.ts';
 import type { WritePlan } from '../write/plan.ts';
 import type { Batch, WrittenBatch } from './effects.ts';
+import type { ManifestObjects } from './manifest-objects.ts';
 import type { EncodeSession, EncodedFile, EncodedPart, Encoder, Entropy, Log, RowGroup } from './ports.ts';
 import { syncMarkerOf } from './sync-marker.ts';
 import type { StreamedUpload, Uploads } from './uploads.ts';
@@ -21,6 +22,7 @@ import type { StreamedUpload, Uploads } from './uploads.ts';
 export interface BatchWriterOptions {
   readonly encoder: Encoder;
   readonly uploads: Uploads;
+  readonly manifests: ManifestObjects;
   readonly names: ObjectNames;
   readonly entropy: Entropy;
   readonly log: Log;
@@ -141,7 +143,7 @@ export class BatchWriter {
     content: ManifestContent, files: readonly DataFile[], facts: TableFacts, number: number,
   ): ManifestFile | null {
     if (files.length === 0) return null;
-    const { names, ordinal, uploads, plan, snapshotId, entropy } = this.#options;
+    const { names, ordinal, manifests, plan, snapshotId, entropy } = this.#options;
     const path = names.manifest(ordinal, number);
     const entries = files.map((file): ManifestEntry => ({
       status: 'added', snapshotId, sequenceNumber: null, fileSequenceNumber: null, file,
@@ -154,7 +156,7 @@ export class BatchWriter {
       snapshotId,
       syncMarker: syncMarkerOf(entropy.uuid()),
     });
-    void this.#track(uploads.put(path, bytes));
+    void this.#track(manifests.put(path, bytes));
     return manifest;
   }
 }

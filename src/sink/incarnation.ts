@@ -15,6 +15,7 @@ import { keyColumnIndices } from './check-relation.ts';
 import type { MemoryLimits, SinkPorts } from './driver.ts';
 import type { Effect, Event, SinkSettings, WrittenBatch } from './effects.ts';
 import { ManifestLists } from './manifest-lists.ts';
+import { ManifestObjects } from './manifest-objects.ts';
 import type { LoadedTable, SourceEvent, SpillStore, Subscription } from './ports.ts';
 import { RowIntake, type SealedSpan } from './row-intake.ts';
 import { SnapshotPace } from './snapshot-pace.ts';
@@ -44,6 +45,7 @@ export class Incarnation {
   readonly #spill: SpillStore;
   readonly #intake: RowIntake;
   readonly #uploads: Uploads;
+  readonly #manifests: ManifestObjects;
   readonly #names: ObjectNames;
   readonly #lists: ManifestLists;
   #plan: WritePlan | null = null;
@@ -66,7 +68,10 @@ export class Incarnation {
     this.#spill = ports.openSpill(`epoch-${epoch}`);
     this.#uploads = new Uploads(ports, (error) => this.#dispatch({ kind: 'storage-retry', epoch, error }));
     this.#names = objectNames(tableLocations(table.metadata), settings.identity.sinkId, ports.entropy.uuid());
-    this.#lists = new ManifestLists({ uploads: this.#uploads, names: this.#names, entropy: ports.entropy, identity: settings.identity });
+    this.#manifests = new ManifestObjects(this.#uploads);
+    this.#lists = new ManifestLists({
+      uploads: this.#uploads, manifests: this.#manifests, names: this.#names, entropy: ports.entropy, identity: settings.identity,
+    });
     this.#intake = new RowIntake({
       mode: settings.mode,
       spill: this.#spill,
@@ -174,7 +179,9 @@ export class Incarnation {
 
   #openWriter(plan: WritePlan, ordinal: number, snapshotId: bigint): BatchWriter {
     const { encoder, entropy, log } = this.#options.ports;
-    return new BatchWriter({ encoder, entropy, log, uploads: this.#uploads, names: this.#names, plan, ordinal, snapshotId });
+    return new BatchWriter({
+      encoder, entropy, log, uploads: this.#uploads, manifests: this.#manifests, names: this.#names, plan, ordinal, snapshotId,
+    });
   }
 
   #track<T>(work: Promise<T>): Promise<T> {

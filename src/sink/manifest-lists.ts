@@ -9,17 +9,19 @@ import type { SinkIdentity } from '../commit/decide.ts';
 import { SinkError } from '../errors.ts';
 import type { Snapshot } from '../iceberg/metadata.ts';
 import { type ManifestFile, checkManifestList, readManifestList } from '../snapshot/manifest-list.ts';
-import { type ManifestEntry, readManifest, writeManifest } from '../snapshot/manifest.ts';
+import { type ManifestEntry, type WrittenManifest, readManifest, writeManifest } from '../snapshot/manifest.ts';
 import { DEFAULT_MERGE_LIMITS, type MergeSource, mergeEntries, planMerge } from '../snapshot/merge.ts';
 import type { ObjectNames } from '../snapshot/object-names.ts';
 import { planSnapshot } from '../snapshot/snapshot.ts';
 import type { Effect } from './effects.ts';
+import type { ManifestObjects } from './manifest-objects.ts';
 import type { Entropy } from './ports.ts';
 import { syncMarkerOf } from './sync-marker.ts';
 import type { Uploads } from './uploads.ts';
 
 export interface ManifestListsOptions {
   readonly uploads: Uploads;
+  readonly manifests: ManifestObjects;
   readonly names: ObjectNames;
   readonly entropy: Entropy;
   readonly identity: SinkIdentity;
@@ -30,6 +32,8 @@ type WriteList = Extract<Effect, { kind: 'write-list' }>;
 interface Carried {
   readonly merged: readonly ManifestFile[];
   readonly kept: readonly ManifestFile[];
+  /** The merged ones on their way into storage. */
+  readonly stored: readonly Promise<void>[];
 }
 
 /** Manifests 0 and 1 of a batch are its own; merged ones count on from here, over all attempts of the incarnation. */
@@ -66,8 +70,10 @@ export class ManifestLists {
       manifestListPath: names.manifestList(batch.snapshotId, batch.ordinal, attempt),
       syncMarker: syncMarkerOf(entropy.uuid()),
     });
-    await uploads.put(planned.snapshot.manifestList, planned.manifestList);
+    const stored = Promise.all([...carried.stored, uploads.put(planned.snapshot.manifestList, planned.manifestList)]);
+    // Read while storage takes it. If storage never does, no snapshot refers to it either.
     this.#known = { location: planned.snapshot.manifestList, manifests: readManifestList(planned.manifestList) };
+    await stored;
     return planned.snapshot;
   }
 
@@ -86,38 +92,41 @@ export class ManifestLists {
   async #merge(manifests: readonly ManifestFile[], effect: WriteList): Promise<Carried> {
     const { defaultSpecId } = effect.base.metadata;
     const merged: ManifestFile[] = [];
+    const stored: Promise<void>[] = [];
     const replaced = new Set<string>();
     for (const group of planMerge(manifests, defaultSpecId, DEFAULT_MERGE_LIMITS, this.#notRewritable)) {
       // Side by side: a commit waits for them. Together they are no larger than one merged manifest may be.
       const sources = await Promise.all(group.map(async (manifest): Promise<MergeSource> => ({
-        manifest, contents: readManifest(await this.#options.uploads.get(manifest.path)),
+        manifest, contents: readManifest(await this.#options.manifests.get(manifest.path)),
       })));
       const result = mergeEntries(sources);
       for (const manifest of result.notRewritable) this.#notRewritable.add(manifest.path);
       const [first] = result.replaced;
       if (first === undefined) continue;
-      merged.push(await this.#writeMerged(result.entries, first, effect));
+      const { manifest: joined, bytes } = this.#writeMerged(result.entries, first, effect);
+      merged.push(joined);
+      const put = this.#options.manifests.put(joined.path, bytes);
+      // Told by `write`; if the other content's merge fails first, by that.
+      put.catch(() => undefined);
+      stored.push(put);
       for (const manifest of result.replaced) replaced.add(manifest.path);
     }
-    return { merged, kept: manifests.filter((manifest) => !replaced.has(manifest.path)) };
+    return { merged, stored, kept: manifests.filter((manifest) => !replaced.has(manifest.path)) };
   }
 
-  async #writeMerged(entries: readonly ManifestEntry[], like: ManifestFile, effect: WriteList): Promise<ManifestFile> {
-    const { uploads, names, entropy } = this.#options;
+  #writeMerged(entries: readonly ManifestEntry[], like: ManifestFile, effect: WriteList): WrittenManifest {
+    const { names, entropy } = this.#options;
     const { metadata } = effect.base;
     const { batch } = effect.written;
     const schema = metadata.schemas.find((candidate) => candidate.schemaId === metadata.currentSchemaId);
     if (schema === undefined) throw new SinkError('table-unsupported', `the table metadata has no schema ${metadata.currentSchemaId}`);
-    const path = names.manifest(batch.ordinal, this.#mergedOrdinal++);
-    const { bytes, manifest } = writeManifest(entries, {
-      path,
+    return writeManifest(entries, {
+      path: names.manifest(batch.ordinal, this.#mergedOrdinal++),
       content: like.content,
       schema,
       partitionSpecId: metadata.defaultSpecId,
       snapshotId: batch.snapshotId,
       syncMarker: syncMarkerOf(entropy.uuid()),
     });
-    await uploads.put(path, bytes);
-    return manifest;
   }
 }

@@ -112,6 +112,7 @@ export class MemoryStore implements ObjectStore {
   readonly objects = new Map<string, Uint8Array>();
   readonly onPut: SinkError[] = [];
   /** Uploads in parts that were let go. */
+  readonly reads: string[] = [];
   readonly aborted: string[] = [];
 
   async put(location: string, bytes: Uint8Array): Promise<'stored' | 'exists'> {
@@ -138,6 +139,7 @@ export class MemoryStore implements ObjectStore {
   }
 
   async get(location: string): Promise<Uint8Array> {
+    this.reads.push(location);
     const bytes = this.objects.get(location);
     if (bytes === undefined) throw new SinkError('storage-object-missing', location);
     return bytes;

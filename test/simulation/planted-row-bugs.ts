@@ -274,9 +274,14 @@ export const ROW_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/batch-writer.ts',
-        find: 'void this.#track(uploads.put(path, bytes));',
-        replace: 'void uploads.put(path, bytes).catch(() => undefined);',
+        find: 'void this.#track(manifests.put(path, bytes));',
+        replace: 'void manifests.put(path, bytes).catch(() => undefined);',
       },
     ],
+  },
+  {
+    name: 'a commit waits for its list and not for the manifests merged for it',
+    seeds: 1_000,
+    edits: [{ file: 'sink/manifest-lists.ts', find: '      stored.push(put);\n', replace: '' }],
   },
 ];
