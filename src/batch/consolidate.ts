@@ -8,7 +8,7 @@
  *
  * Everything is typed arrays sized by the number of rows (about 30 bytes a row), without an object per row.
  */
-import { SinkError } from '../errors.ts';
+import { SinkError, invariant } from '../errors.ts';
 import type { RowChunk } from './row-chunk.ts';
 
 /** Rows by chunk and index in it. Only the first `length` entries count. */
@@ -63,10 +63,14 @@ function emptyList(length: number): RowList {
   return { length, chunks: new Uint32Array(length), rows: new Uint32Array(length) };
 }
 
-/** A power of two with at least half as many places again as entries: probes stay short. */
+/** At least half as many places again as entries: probes stay short. */
 function tableSize(entries: number): number {
+  return powerOfTwo(entries * 1.5);
+}
+
+function powerOfTwo(atLeast: number): number {
   let size = 16;
-  while (size < entries * 1.5) size *= 2;
+  while (size < atLeast) size *= 2;
   return size;
 }
 
@@ -82,16 +86,37 @@ interface RowTable {
   readonly found: Distinct & { length: number };
 }
 
-/** Each distinct row once, with the sum of its diffs. */
+/** Each distinct row once, with the sum of its diffs. What it returns is good until the next call. */
 function sumDiffs(chunks: readonly RowChunk[]): Distinct {
-  const total = chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0);
-  const table: RowTable = {
-    places: new Int32Array(tableSize(total)).fill(-1),
-    hashes: new Int32Array(total),
-    found: { ...emptyList(total), length: 0, sums: new Float64Array(total) },
-  };
+  const table = emptyTable(chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0));
   for (let index = 0; index < chunks.length; index++) sumChunk(table, chunks, index);
   return table.found;
+}
+
+/** Rows of a table that is kept: 14 MB. */
+const KEPT_ROWS_MAX = 1 << 19;
+/**
+ * The arrays of the table before, for the next one. A span of 300,000 rows needs 8 MB of them, and V8 collects everything each time
+ * that some such were made. They never leave `consolidate`, which is synchronous, so no two calls of a thread use them at once.
+ */
+let kept: RowTable | null = null;
+
+/** Room for so many rows. */
+function emptyTable(rows: number): RowTable {
+  const size = tableSize(rows);
+  let table = kept;
+  if (table === null || table.hashes.length < rows) {
+    const room = rows > KEPT_ROWS_MAX ? rows : powerOfTwo(rows);
+    table = {
+      places: new Int32Array(tableSize(room)), hashes: new Int32Array(room),
+      found: { ...emptyList(room), length: 0, sums: new Float64Array(room) },
+    };
+    if (rows <= KEPT_ROWS_MAX) kept = table;
+  }
+  // Beyond its end a typed array takes what is written and keeps nothing.
+  invariant(table.hashes.length >= rows && table.places.length >= size, 'a table has room for all rows');
+  table.found.length = 0;
+  return { ...table, places: table.places.subarray(0, size).fill(-1) };
 }
 
 function sumChunk({ places, hashes, found }: RowTable, chunks: readonly RowChunk[], chunkIndex: number): void {
@@ -100,10 +125,11 @@ function sumChunk({ places, hashes, found }: RowTable, chunks: readonly RowChunk
   const { bytes, starts, ends, rowCount } = chunk;
   const mask = places.length - 1;
   const words = diffWords(chunk);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let row = 0; row < rowCount; row++) {
     const start = starts[row] ?? 0;
     const end = ends[row] ?? 0;
-    const hash = hashBytes(bytes, start, end);
+    const hash = hashBytes(view, start, end);
     let place = hash & mask;
     let index = places[place] ?? -1;
     while (index >= 0 && !(hashes[index] === hash && sameRow(chunks, found, index, bytes, start, end))) {
@@ -116,6 +142,7 @@ function sumChunk({ places, hashes, found }: RowTable, chunks: readonly RowChunk
       found.chunks[index] = chunkIndex;
       found.rows[index] = row;
       hashes[index] = hash;
+      found.sums[index] = 0;
     }
     found.sums[index] = addDiff(found.sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
   }
@@ -143,17 +170,13 @@ function tooMany(): SinkError {
   return new SinkError('row-not-representable', 'a row changes its multiplicity by more than 2^53');
 }
 
-/** Murmur3's mixing over words of four bytes, unaligned. */
-export function hashBytes(bytes: Uint8Array, start: number, end: number): number {
+/** Murmur3's mixing over words of four bytes, unaligned: a view reads one in one step where it stands. */
+export function hashBytes(view: DataView, start: number, end: number): number {
   let hash = end - start;
   let at = start;
-  for (; at + 4 <= end; at += 4) {
-    const low = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
-    const high = (bytes[at + 2] ?? 0) | ((bytes[at + 3] ?? 0) << 8);
-    hash = mix(hash, low | (high << 16));
-  }
+  for (; at + 4 <= end; at += 4) hash = mix(hash, view.getInt32(at, true));
   let rest = 0;
-  for (; at < end; at++) rest = (rest << 8) | (bytes[at] ?? 0);
+  for (; at < end; at++) rest = (rest << 8) | view.getUint8(at);
   hash = mix(hash, rest);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2_ae35);

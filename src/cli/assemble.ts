@@ -32,8 +32,8 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** Of the memory budget: what is between a source and its worker at any time. */
-const SPARE_CHUNK_SHARE = 8;
+/** Of the memory budget: what comes back from a worker with a span and is filled with the next. What is dropped instead is garbage of that size. */
+const SPARE_CHUNK_SHARE = 4;
 
 export function openWorld(options: CommandOptions, log: Log): World {
   tuneCollector();

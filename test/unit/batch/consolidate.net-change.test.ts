@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { consolidate, hashBytes } from '../../../src/batch/consolidate.ts';
 import { chunkOf } from '../../e2e/write/rows.ts';
 
+const hashOf = (row: string): number => Math.imul(Number(row.split('\t')[0]), 0x9e37_79b1) >>> 0;
+
 describe('GIVEN the changes of a span', () => {
   test('WHEN a key changes and changes back THEN nothing is left', () => {
     const chunk = chunkOf([
@@ -37,6 +39,19 @@ describe('GIVEN the changes of a span', () => {
     expect(consolidate([chunk], [0]).inserts.length).toBe(100_000);
   });
 
+  test('WHEN spans of all sizes follow each other THEN none has anything of the one before it', () => {
+    const sizes = [3, 300_000, 5, 131_073, 1, 524_288, 0, 524_289, 17];
+    for (const [turn, size] of sizes.entries()) {
+      const chunk = chunkOf(Array.from({ length: size }, (_, index) => ({ row: `${index}\t${turn}`, diff: index % 3 === 0 ? -1n : 1n })), hashOf);
+      const net = consolidate([chunk], [0]);
+      const retracted = Math.ceil(size / 3);
+      expect([net.inserts.length, net.deletes.length]).toEqual([size - retracted, retracted]);
+      expect(net.copies.every((copies) => copies === 1)).toBe(true);
+      const last = net.deletes.rows[net.deletes.length - 1];
+      expect(last).toBe(size === 0 ? undefined : 3 * (retracted - 1));
+    }
+  });
+
   test('WHEN two different rows have one hash THEN they stay two rows', () => {
     // Birthdays: among a quarter of a million rows some share 32 bits. The search itself must find one.
     const seen = new Map<number, string>();
@@ -44,7 +59,7 @@ describe('GIVEN the changes of a span', () => {
     for (let index = 0; twins === null && index < 400_000; index++) {
       const row = `${index}\t${Math.imul(index, 0x9e37_79b1)}`;
       const bytes = new TextEncoder().encode(row);
-      const hash = hashBytes(bytes, 0, bytes.length);
+      const hash = hashBytes(new DataView(bytes.buffer, bytes.byteOffset), 0, bytes.length);
       const twin = seen.get(hash);
       // Of one length, so that the lengths don't tell them apart.
       if (twin !== undefined && twin.length === row.length) twins = [twin, row];
