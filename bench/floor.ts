@@ -28,6 +28,14 @@ export interface Floor {
   readonly loadP50Ms: number;
 }
 
+/** Milliseconds of every round. */
+export interface FloorTimes {
+  readonly together: readonly number[];
+  readonly inTurn: readonly number[];
+  readonly loads: readonly number[];
+  readonly commits: readonly number[];
+}
+
 const TABLE = 'floor';
 const PAUSE_MS = 400;
 const WARM_ROUNDS = 40;
@@ -42,11 +50,18 @@ export async function warmUp(lake: Lake): Promise<void> {
 }
 
 /** On the table that `warmUp` made. */
-export async function measureFloor(lake: Lake, sizes: FloorSizes, rounds: number): Promise<Floor> {
+export async function measureFloor(lake: Lake, sizes: FloorSizes, rounds: number): Promise<FloorTimes> {
   return await measure(lake, sizes, rounds, PAUSE_MS);
 }
 
-async function measure(lake: Lake, sizes: FloorSizes, rounds: number, pauseMs: number): Promise<Floor> {
+export function floorOf(measured: readonly FloorTimes[]): Floor {
+  const of = (name: keyof FloorTimes, share: number): number => rounded(percentile(measured.flatMap((times) => times[name]), share));
+  return {
+    p50Ms: of('together', 0.5), p99Ms: of('together', 0.99), inTurnP50Ms: of('inTurn', 0.5), commitP50Ms: of('commits', 0.5), loadP50Ms: of('loads', 0.5),
+  };
+}
+
+async function measure(lake: Lake, sizes: FloorSizes, rounds: number, pauseMs: number): Promise<FloorTimes> {
   const put = (name: string, size: number): Promise<void> => lake.put(`floor/${name}-${randomBytes(6).toString('hex')}`, randomBytes(size));
   const together: number[] = [];
   const inTurn: number[] = [];
@@ -69,10 +84,7 @@ async function measure(lake: Lake, sizes: FloorSizes, rounds: number, pauseMs: n
     await commitAndSee(lake, uuid, commits);
     inTurn.push(performance.now() - again);
   }
-  return {
-    p50Ms: rounded(percentile(together, 0.5)), p99Ms: rounded(percentile(together, 0.99)), inTurnP50Ms: rounded(percentile(inTurn, 0.5)),
-    commitP50Ms: rounded(percentile(commits, 0.5)), loadP50Ms: rounded(percentile(loads, 0.5)),
-  };
+  return { together, inTurn, loads, commits };
 }
 
 interface Head {

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startDaemon } from './daemon.ts';
-import { type Floor, measureFloor, warmUp } from './floor.ts';
+import { type Floor, type FloorTimes, floorOf, measureFloor, warmUp } from './floor.ts';
 import { type Lake, type StoreKind, openLake, sinkSql } from './lake.ts';
 import type { Outcome } from './outcome.ts';
 import { seeTable } from './reader.ts';
@@ -26,8 +26,9 @@ interface Options {
   /** Other rates, each at the first interval: what of the freshness is the work on rows. */
   readonly otherRates: readonly number[];
   readonly seconds: number;
-  /** Before anything is counted: a daemon runs for months, and its code is compiled in the first seconds. */
+  /** Before anything is counted: a daemon runs for months, and its code is compiled in the first seconds and commits. */
   readonly warmUpSeconds: number;
+  readonly warmUpCommits: number;
   readonly tickMs: number;
   readonly store: StoreKind;
   readonly delaysMs: readonly number[];
@@ -72,7 +73,7 @@ export async function benchInterval(args: readonly string[], smoke: boolean): Pr
   const rate = `${options.linesPerS.toLocaleString('en-US')} lines/s of updates, upsert; source ticks every ${options.tickMs} ms; store: ${options.store}`;
   const sections = [{
     title: `Freshness by commit interval: ${rate}`, rows: runs.map(freshnessRow),
-    notes: ['Floor: the round trips of a commit done bare against the same servers and seen by the same reader, what can go side by side doing so; in turn: one after the other.'],
+    notes: ['Floor: the round trips of a commit done bare against the same servers and seen by the same reader, half of them before and half after, what can go side by side doing so; in turn: one after the other.'],
   }, { title: `What a commit takes: ${rate}`, rows: runs.map(costRow) }];
   if (atRates.length > 0) {
     const byRate = [...atRates, ...runs.slice(0, 1)].toSorted((a, b) => a.linesPerS - b.linesPerS);
@@ -106,6 +107,7 @@ function parseOptions(args: readonly string[], smoke: boolean): Options {
     otherRates: list(values.rates, '1000,5000', ''),
     seconds: Number(values.seconds ?? (smoke ? 5 : 60)),
     warmUpSeconds: smoke ? 0 : 10,
+    warmUpCommits: smoke ? 0 : 2,
     tickMs: Number(values.tick ?? 1000),
     store: values.store === 's3' ? 's3' : 'files',
     delaysMs: list(values.delays, '200,2000,10000', '200'),
@@ -116,7 +118,8 @@ function parseOptions(args: readonly string[], smoke: boolean): Options {
 
 const TABLE = 'bench';
 const SNAPSHOT_ROWS = 100_000;
-const FLOOR_ROUNDS = 20;
+/** Before and after the run each, since how fast the machine is changes by the minute. */
+const FLOOR_ROUNDS = 10;
 
 async function runInterval(options: Options, intervalS: number, delayMs: number, seconds: number): Promise<IntervalRun> {
   const lake = await openLake({ store: options.store, commitDelayMs: delayMs });
@@ -136,9 +139,13 @@ async function runInterval(options: Options, intervalS: number, delayMs: number,
   });
   try {
     const watch = watchTable(lake, source);
-    // The snapshot, and the first span behind it, which begins at some time of the source's.
+    await daemon.committed(() => true);
+    const ofSnapshot = await writtenBy(lake);
+    // The first span behind it begins at some time of the source's.
     await daemon.committed(({ records }) => records > 0, 1);
-    await sleep(options.warmUpSeconds * 1000);
+    const warm = sleep(Math.max(options.warmUpSeconds, options.warmUpCommits * intervalS) * 1000);
+    const floorBefore = delayMs === 0 ? await bareCommits(lake, ofSnapshot) : null;
+    await warm;
     await daemon.loopDelay();
     const before = { requests: lake.requests(), store: lake.storeRequests(), commits: daemon.commits.length, cost: daemon.cost(), avro: await lake.files('.avro') };
     watch.sightings.length = 0;
@@ -166,7 +173,7 @@ async function runInterval(options: Options, intervalS: number, delayMs: number,
         files: rounded(commits.reduce((sum, { dataFiles, deleteFiles }) => sum + dataFiles + deleteFiles, 0) / count),
         lines: Math.round(commits.reduce((sum, { records, deletes }) => sum + records + deletes, 0) / count),
       },
-      floor: delayMs === 0 ? await floorOf(lake, avro) : null,
+      floor: floorBefore === null ? null : floorOf([floorBefore, await bareCommits(lake, ofSnapshot)]),
     };
   } finally {
     await daemon.stop();
@@ -175,12 +182,23 @@ async function runInterval(options: Options, intervalS: number, delayMs: number,
   }
 }
 
-/** Objects of the floor have the sizes that the sink's had on average. */
-async function floorOf(lake: Lake, avro: { readonly bytes: number; readonly count: number }): Promise<Floor> {
-  const parquet = await lake.files('.parquet');
-  const fileBytes = Math.round(parquet.bytes / Math.max(1, parquet.count));
-  const avroBytes = Math.round(avro.bytes / Math.max(1, avro.count));
-  return await measureFloor(lake, { files: [fileBytes, fileBytes], manifests: [avroBytes, avroBytes], list: avroBytes }, FLOOR_ROUNDS);
+interface Written {
+  readonly parquet: { readonly bytes: number; readonly count: number };
+  readonly avro: { readonly bytes: number; readonly count: number };
+}
+
+async function writtenBy(lake: Lake): Promise<Written> {
+  return { parquet: await lake.files('.parquet'), avro: await lake.files('.avro') };
+}
+
+/** With objects of the sizes that the sink's have had on average since then. */
+async function bareCommits(lake: Lake, since: Written): Promise<FloorTimes> {
+  const now = await writtenBy(lake);
+  const meanOf = (kind: keyof Written): number => (
+    Math.round((now[kind].bytes - since[kind].bytes) / Math.max(1, now[kind].count - since[kind].count))
+  );
+  const [file, avro] = [meanOf('parquet'), meanOf('avro')];
+  return await measureFloor(lake, { files: [file, file], manifests: [avro, avro], list: avro }, FLOOR_ROUNDS);
 }
 
 /** Looks at the table from the moment a commit arrives until the table has changed. */
