@@ -139,11 +139,15 @@ export function takeChunk(scratch: RowScratch): RowChunk | null {
   settle(scratch);
   const { rowCount, used, limits } = scratch;
   if (rowCount === 0) return null;
-  const isWellFilled = used * 2 >= limits.bytes || rowCount * 2 >= scratch.keyHashes.length;
+  // Of what is allowed, and not of the room there is: after long rows that is room for few, and a few short ones don't fill a buffer.
+  const isWellFilled = used * 2 >= limits.bytes || rowCount * 2 >= limits.rows;
   const goesItself = isWellFilled && scratch.bytes.buffer === scratch.times.buffer;
   const chunk = goesItself ? viewOf(scratch) : copyOf(scratch);
-  if (goesItself) Object.assign(scratch, newArrays(limits, rowsToCome(limits, used / rowCount)));
-  // One huge row must not make the scratch huge for ever.
+  const hadTooLittleRoom = !isWellFilled && rowCount === scratch.keyHashes.length;
+  // A row that was too long has moved the bytes out of the buffer; behind it chunks go themselves again.
+  const isHugeRowOver = scratch.bytes.buffer !== scratch.times.buffer && used <= limits.bytes;
+  if (goesItself || hadTooLittleRoom || isHugeRowOver) Object.assign(scratch, newArrays(limits, rowsToCome(limits, used / rowCount)));
+  // Nor must it make the scratch huge for as long as its like follow.
   else if (scratch.bytes.length > limits.bytes * 4) scratch.bytes = new Uint8Array(limits.bytes);
   scratch.rowCount = 0;
   scratch.used = 0;

@@ -1,7 +1,7 @@
 /** Memory that goes round: what may be written again, and when. */
 import { expect, test } from 'vitest';
 import { createChunkMemory } from '../../../src/batch/chunk-memory.ts';
-import type { RowChunk } from '../../../src/batch/row-chunk.ts';
+import { type RowChunk, chunkBytes, isOfOneBuffer } from '../../../src/batch/row-chunk.ts';
 import { createRowReader } from '../../../src/subscribe/row-reader.ts';
 
 const textOf = ({ bytes, starts, ends }: RowChunk, row: number): string => Buffer.from(bytes.subarray(starts[row], ends[row])).toString();
@@ -47,6 +47,31 @@ test('GIVEN memory full of a size WHEN others are asked for instead for long THE
   for (let take = 0; take < 200; take++) memory.take(100);
   memory.giveBack(other);
   expect(memory.take(100)).toBe(other);
+});
+
+test('GIVEN long rows and short ones in turn WHEN chunks come THEN none holds much more than its rows, and short rows make no crumbs', () => {
+  const chunks: RowChunk[] = [];
+  const reader = createRowReader({ columnCount: 1, keyColumns: [] }, { rows: (chunk) => chunks.push(chunk), progress() {} }, { bytes: 1 << 14, rows: 256 });
+  const feed = (text: string): void => {
+    reader.take(Buffer.from(text), 0, text.length);
+    reader.release();
+  };
+  for (let turn = 0; turn < 20; turn++) {
+    for (let row = 0; row < 16; row++) feed(`1\tf\t1\t${'x'.repeat(2_000)}\n`);
+    for (let row = 0; row < 2_000; row++) feed(`1\tf\t1\t${row}\n`);
+  }
+  expect(chunks.reduce((sum, { rowCount }) => sum + rowCount, 0)).toBeGreaterThan(20 * 2_000);
+  for (const chunk of chunks) expect(chunkBytes(chunk)).toBeLessThanOrEqual(3 * (chunk.bytes.length + 28 * chunk.rowCount));
+  // Eight or so of 256 short rows and two of long ones a turn.
+  expect(chunks.length).toBeLessThan(20 * 14);
+});
+
+test('GIVEN a row longer than a chunk WHEN others follow THEN their chunks are of one buffer again, and go round', () => {
+  const { chunks, feed, memory } = readerWith();
+  feed(`1\tf\t1\t${'x'.repeat(500)}\n`);
+  for (let row = 0; row < 40; row++) feed(`1\tf\t1\trow ${row}\n`);
+  expect(chunks.slice(2, -1).every((chunk) => isOfOneBuffer(chunk) && memory.isLent(chunk.bytes.buffer))).toBe(true);
+  expect(chunks.length).toBeGreaterThan(8);
 });
 
 test('GIVEN rows so long that few of them fill a chunk WHEN chunks follow THEN they have room for about so many', () => {
