@@ -10,7 +10,7 @@ import type { CatalogDeps, CatalogSession } from './catalog-session.ts';
 import { type StorageCredentials, createStorageCredentials } from './credentials.ts';
 import { createFileStore } from './file-store.ts';
 import { createObjectStore, writePrefixes } from './object-store.ts';
-import { createS3Store } from './s3-store.ts';
+import type { S3Store } from './s3-store.ts';
 import { once } from './single-flight.ts';
 import { type StorageCredential, type TableStorageProperties, withoutKeys } from './storage-properties.ts';
 import { type TableResponse, parseCredentialsResponse } from './table-response.ts';
@@ -51,7 +51,12 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
     catalogProperties: async () => (await options.session.config()).properties,
     fetch: createFetch(options, load),
   });
-  const s3 = createS3Store({ keys: credentials, clock: options.deps.clock, entropy: options.deps.entropy });
+  const s3 = laterS3Store(async () => {
+    const { createS3Store } = await import('./s3-store.ts');
+    return createS3Store({ keys: credentials, clock: options.deps.clock, entropy: options.deps.entropy });
+  });
+  // Only tables of a catalog on this machine may be local files. For all others the client is loaded now, and not when rows come.
+  if (!options.localFiles) s3.prepare();
   const file = options.localFiles ? createFileStore() : null;
   // The prefixes follow the newest metadata seen, since write paths are properties that may be changed.
   const current = async (): Promise<ObjectStore> =>
@@ -69,6 +74,20 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
       credentials.offer(response.storage);
     },
     close: () => s3.close(),
+  };
+}
+
+/** The client for S3 is a quarter of what the program loads when it starts, and none of it is needed where tables are files of this machine. */
+function laterS3Store(load: () => Promise<S3Store>): S3Store & { prepare(): void } {
+  const store = once(load);
+  return {
+    open: (location) => openLater(async () => (await store.get()).open(location)),
+    put: async (location, bytes) => await (await store.get()).put(location, bytes),
+    get: async (location) => await (await store.get()).get(location),
+    delete: async (location) => await (await store.get()).delete(location),
+    // A failure is told to whoever needs the store.
+    prepare: () => void store.get().catch(() => undefined),
+    close: () => void store.begun()?.then((loaded) => loaded.close(), () => undefined),
   };
 }
 
