@@ -10,7 +10,6 @@ import type { CatalogDeps, CatalogSession } from './catalog-session.ts';
 import { type StorageCredentials, createStorageCredentials } from './credentials.ts';
 import { createFileStore } from './file-store.ts';
 import { createObjectStore, writePrefixes } from './object-store.ts';
-import type { S3Store } from './s3-store.ts';
 import { once } from './single-flight.ts';
 import { type StorageCredential, type TableStorageProperties, withoutKeys } from './storage-properties.ts';
 import { type TableResponse, parseCredentialsResponse } from './table-response.ts';
@@ -51,43 +50,36 @@ export function createTableStorage(options: TableStorageOptions): TableStorage {
     catalogProperties: async () => (await options.session.config()).properties,
     fetch: createFetch(options, load),
   });
-  const s3 = laterS3Store(async () => {
+  // The client for S3 is a quarter of what the program loads when it starts, and none of it is needed where tables are files of this machine.
+  const s3 = once(async () => {
     const { createS3Store } = await import('./s3-store.ts');
     return createS3Store({ keys: credentials, clock: options.deps.clock, entropy: options.deps.entropy });
   });
-  // Only tables of a catalog on this machine may be local files. For all others the client is loaded now, and not when rows come.
-  if (!options.localFiles) s3.prepare();
+  // Only tables of a catalog on this machine may be local files. For all others the client is loaded now, and not when rows come;
+  // a failure is told to whoever needs it.
+  if (!options.localFiles) s3.get().catch(() => undefined);
   const file = options.localFiles ? createFileStore() : null;
   // The prefixes follow the newest metadata seen, since write paths are properties that may be changed.
   const current = async (): Promise<ObjectStore> =>
-    createObjectStore({ prefixes: writePrefixes(metadata ?? (await loadAndOffer(load, credentials))), s3, file });
+    createObjectStore({ prefixes: writePrefixes(metadata ?? (await loadAndOffer(load, credentials))), s3: laterStore(s3.get), file });
   return {
-    store: {
-      open: (location) => openLater(async () => (await current()).open(location)),
-      put: async (location, bytes) => await (await current()).put(location, bytes),
-      get: async (location) => await (await current()).get(location),
-      delete: async (location) => await (await current()).delete(location),
-    },
+    store: laterStore(current),
     prefetch: () => credentials.prefetch(),
     offer: (response) => {
       metadata = response.table.metadata;
       credentials.offer(response.storage);
     },
-    close: () => s3.close(),
+    close: () => void s3.begun()?.then((loaded) => loaded.close(), () => undefined),
   };
 }
 
-/** The client for S3 is a quarter of what the program loads when it starts, and none of it is needed where tables are files of this machine. */
-function laterS3Store(load: () => Promise<S3Store>): S3Store & { prepare(): void } {
-  const store = once(load);
+/** The store that `get` gives, asked for at each call. */
+function laterStore(get: () => Promise<ObjectStore>): ObjectStore {
   return {
-    open: (location) => openLater(async () => (await store.get()).open(location)),
-    put: async (location, bytes) => await (await store.get()).put(location, bytes),
-    get: async (location) => await (await store.get()).get(location),
-    delete: async (location) => await (await store.get()).delete(location),
-    // A failure is told to whoever needs the store.
-    prepare: () => void store.get().catch(() => undefined),
-    close: () => void store.begun()?.then((loaded) => loaded.close(), () => undefined),
+    open: (location) => openLater(async () => (await get()).open(location)),
+    put: async (location, bytes) => await (await get()).put(location, bytes),
+    get: async (location) => await (await get()).get(location),
+    delete: async (location) => await (await get()).delete(location),
   };
 }
 

@@ -6,9 +6,10 @@ import { createRowReader } from '../../../src/subscribe/row-reader.ts';
 
 const textOf = ({ bytes, starts, ends }: RowChunk, row: number): string => Buffer.from(bytes.subarray(starts[row], ends[row])).toString();
 
-function readerWith(memory = createChunkMemory(1 << 20)) {
+function readerWith({ bytes, rows } = { bytes: 64, rows: 4 }) {
+  const memory = createChunkMemory(1 << 20);
   const chunks: RowChunk[] = [];
-  const reader = createRowReader({ columnCount: 1, keyColumns: [0] }, { rows: (chunk) => chunks.push(chunk), progress() {} }, { bytes: 64, rows: 4, memory });
+  const reader = createRowReader({ columnCount: 1, keyColumns: [0] }, { rows: (chunk) => chunks.push(chunk), progress() {} }, { bytes, rows, memory });
   const feed = (text: string): void => {
     reader.take(Buffer.from(text), 0, text.length);
     reader.release();
@@ -50,12 +51,7 @@ test('GIVEN memory full of a size WHEN others are asked for instead for long THE
 });
 
 test('GIVEN long rows and short ones in turn WHEN chunks come THEN none holds much more than its rows, and short rows make no crumbs', () => {
-  const chunks: RowChunk[] = [];
-  const reader = createRowReader({ columnCount: 1, keyColumns: [] }, { rows: (chunk) => chunks.push(chunk), progress() {} }, { bytes: 1 << 14, rows: 256 });
-  const feed = (text: string): void => {
-    reader.take(Buffer.from(text), 0, text.length);
-    reader.release();
-  };
+  const { chunks, feed } = readerWith({ bytes: 1 << 14, rows: 256 });
   for (let turn = 0; turn < 20; turn++) {
     for (let row = 0; row < 16; row++) feed(`1\tf\t1\t${'x'.repeat(2_000)}\n`);
     for (let row = 0; row < 2_000; row++) feed(`1\tf\t1\t${row}\n`);
@@ -75,13 +71,8 @@ test('GIVEN a row longer than a chunk WHEN others follow THEN their chunks are o
 });
 
 test('GIVEN rows so long that few of them fill a chunk WHEN chunks follow THEN they have room for about so many', () => {
-  const chunks: RowChunk[] = [];
   const limits = { bytes: 1 << 14, rows: 1024 };
-  const reader = createRowReader({ columnCount: 1, keyColumns: [] }, { rows: (chunk) => chunks.push(chunk), progress() {} }, limits);
-  const feed = (text: string): void => {
-    reader.take(Buffer.from(text), 0, text.length);
-    reader.release();
-  };
+  const { chunks, feed } = readerWith(limits);
   for (let row = 0; row < 500; row++) feed(`1\tf\t1\t${'x'.repeat(100)}\n`);
   for (let row = 0; row < 5000; row++) feed(`1\tf\t1\t${row}\n`);
   feed('2\tt\t\\N\t\\N\n');
