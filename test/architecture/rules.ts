@@ -100,6 +100,24 @@ export function cycleFaults(files: readonly SourceFile[]): readonly string[] {
   return faults;
 }
 
+/** Packages that are loaded with the file at `entry`, and not when code comes to need them. */
+export function packagesAtStart(files: readonly SourceFile[], entry: string): ReadonlySet<string> {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const packages = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (path: string): void => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const { target, isOurs, typeOnly, isLater } of byPath.get(path)?.imports ?? []) {
+      if (typeOnly || isLater) continue;
+      if (isOurs) visit(target);
+      else if (!target.startsWith('node:')) packages.add(target);
+    }
+  };
+  visit(entry);
+  return packages;
+}
+
 export function worldFaults(files: readonly SourceFile[]): readonly string[] {
   return files.filter((file) => isDecision(file.path)).flatMap((file) => {
     const code = withoutCommentsAndStrings(file.text);

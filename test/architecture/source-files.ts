@@ -14,6 +14,8 @@ export interface Import {
   readonly target: string;
   readonly isOurs: boolean;
   readonly typeOnly: boolean;
+  /** `import('…')`: loaded when the code comes to it. */
+  readonly isLater: boolean;
 }
 
 export const ROOT = resolve(import.meta.dirname, '../..');
@@ -33,7 +35,7 @@ export function parseSource(path: string, text: string): SourceFile {
     const specifier = match[3] ?? match[4] ?? match[5] ?? '';
     const isOurs = specifier.startsWith('.');
     const target = isOurs ? relative(ROOT, resolve(ROOT, dirname(path), specifier)) : specifier;
-    return { target, isOurs, typeOnly: match[1] !== undefined || onlyTypes(match[2] ?? '') };
+    return { target, isOurs, typeOnly: match[1] !== undefined || onlyTypes(match[2] ?? ''), isLater: match[5] !== undefined };
   });
   return { path, text, imports };
 }

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { MAY_IMPORT, cycleFaults, importFaults, privacyFaults, shapeFaults, worldFaults } from '../../architecture/rules.ts';
+import { MAY_IMPORT, cycleFaults, importFaults, packagesAtStart, privacyFaults, shapeFaults, worldFaults } from '../../architecture/rules.ts';
 import { ROOT, parseSource, readSource } from '../../architecture/source-files.ts';
 
 const FILE_LINES_MAX = 400;
@@ -30,6 +30,11 @@ describe('GIVEN the source', () => {
   test('THEN nobody imports main.ts', () => {
     const importers = src.filter((file) => file.imports.some((item) => item.target === 'src/main.ts')).map((file) => file.path);
     expect(importers).toEqual([]);
+  });
+
+  test('THEN neither the program nor a worker starts with the large packages that only some tables need', () => {
+    expect([...packagesAtStart(src, 'src/main.ts')].toSorted()).toEqual(['avsc', 'pg']);
+    expect([...packagesAtStart(src, 'src/io/encode-worker.ts')]).toEqual(['apache-arrow']);
   });
 
   test('THEN every folder of the table is described in ARCHITECTURE.md', () => {
