@@ -1,6 +1,7 @@
 /** A checked definition becomes settings for the machine and ports onto the world. */
 import { availableParallelism } from 'node:os';
 import { type ChunkMemory, createChunkMemory } from '../batch/chunk-memory.ts';
+import { SECTION_BYTES_MIN } from '../batch/encode-ahead.ts';
 import type { CatalogConnection, SinkDefinition } from '../definition/definitions.ts';
 import { Secret } from '../definition/secret.ts';
 import { tuneCollector } from '../io/collector.ts';
@@ -96,6 +97,7 @@ export function settingsOf(definition: SinkDefinition): SinkSettings {
     uuidMapping: definition.uuidMapping,
     rowErrorPolicy: definition.rowErrorPolicy,
     targetFileSizeBytes: definition.targetFileSizeBytes,
+    sectionBytesMin: SECTION_BYTES_MIN,
     stopGraceMs: STOP_GRACE_MS,
   };
 }

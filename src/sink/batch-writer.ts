@@ -1,8 +1,8 @@
 /**
  * One batch becomes files and manifests (③ and the part of ④ that does not depend on the table's head).
  *
- * In: groups of rows. Out: data and delete files and one manifest for each kind, written once and reused by every attempt
- * to commit. A manifest needs the sizes of its files and not their being there, so all of them go into storage side by side,
+ * In: groups of rows, by section. Out: of each section data and delete files and one manifest for each kind, written once and reused by
+ * every attempt to commit. In append mode a section ends no file: no row needs to be told from those after it. A manifest needs the sizes of its files and not their being there, so all of them go into storage side by side,
  * and what `finish` returns may refer to objects on their way. Invariant: `stored` resolves only when storage has confirmed
  * every one of them, and no snapshot is posted before.
  */
@@ -68,7 +68,11 @@ export interface FinishedBatch {
 
 export class BatchWriter {
   readonly #options: BatchWriterOptions;
-  readonly #files: DataFile[] = [];
+  /** Of the sections that have ended. */
+  readonly #sections: (readonly DataFile[])[] = [];
+  /** Of the section that is being written. */
+  #files: DataFile[] = [];
+  #nulledValues = 0;
   readonly #uploading: Promise<void>[] = [];
   /** Files that storage has the first parts of, by their id in the session. */
   readonly #growing = new Map<number, GrowingFile>();
@@ -90,18 +94,32 @@ export class BatchWriter {
   }
 
   async finish(batch: Batch, facts: TableFacts): Promise<FinishedBatch> {
-    const summary = await this.#session?.finish();
-    if (summary !== undefined && summary.nulledValues > 0) {
+    await this.#endFiles();
+    if (this.#nulledValues > 0) {
       // Whoever chose NULL over a halt has to be able to see how often it was needed.
       const { log, snapshotId } = this.#options;
-      log.write('warn', 'values-nulled', { snapshotId, nulledValues: summary.nulledValues });
+      log.write('warn', 'values-nulled', { snapshotId, nulledValues: this.#nulledValues });
     }
-    const manifests = [
-      this.#writeManifest('data', this.#files.filter((file) => file.content === 'data'), facts, 0),
-      this.#writeManifest('deletes', this.#files.filter((file) => file.content !== 'data'), facts, 1),
-    ].filter((manifest) => manifest !== null);
+    const sections = this.#sections.map((files, section) => [
+      this.#writeManifest('data', files.filter((file) => file.content === 'data'), facts, 2 * section),
+      this.#writeManifest('deletes', files.filter((file) => file.content !== 'data'), facts, 2 * section + 1),
+    ].filter((manifest) => manifest !== null));
     const stored = Promise.all(this.#uploading).then(() => undefined);
-    return { written: { batch, manifests, added: countAdded(this.#files) }, stored };
+    return { written: { batch, sections, added: countAdded(this.#sections.flat()) }, stored };
+  }
+
+  /** What is written from here on comes after what was. Resolves when the encoder has given out the files of the section. */
+  async endSection(): Promise<void> {
+    if (this.#options.plan.mode === 'upsert') await this.#endFiles();
+  }
+
+  async #endFiles(): Promise<void> {
+    const summary = await this.#session?.finish();
+    this.#session = null;
+    this.#nulledValues += summary?.nulledValues ?? 0;
+    this.#growing.clear();
+    if (this.#files.length > 0) this.#sections.push(this.#files);
+    this.#files = [];
   }
 
   abort(): void {

@@ -14,7 +14,7 @@ import { type ErrorCode, SinkError, invariant } from '../errors.ts';
 import type { Snapshot, TableMetadata } from '../iceberg/metadata.ts';
 import { formatSpan } from '../time/span.ts';
 import type { Effect, StepInputs } from './effects.ts';
-import { type Step, end, fail, stay, tableGone } from './ending.ts';
+import { type Step, end, fail, restart, stay, tableGone } from './ending.ts';
 import type { CommitOutcome, LoadOutcome } from './ports.ts';
 import { type Committing, type SinkState, highest } from './state.ts';
 
@@ -138,9 +138,18 @@ export function onCommitAnswer(before: SinkState, outcome: CommitOutcome, inputs
       // What a table that is gone held is told by who looks for it.
       if (!committing.hasLooked && outcome.error.code === 'table-missing') return look(state, committing, outcome.error.message);
       if (mayBeStale(committing, outcome.error)) return againAsStale(state, committing, inputs, outcome.error);
-      if (outcome.error.disposition === 'halt') return fail(state, outcome.error, inputs);
+      if (outcome.error.disposition === 'halt') return refused(state, committing, outcome.error, inputs);
       return again(state, committing, inputs, outcome.error.code, outcome.error.message, outcome.error.detail.retryAfterMs ?? 0);
   }
+}
+
+/**
+ * Each section of a snapshot takes a sequence number, so the table's grows by more than one. Iceberg asks no more than that it grows, yet
+ * a catalog that asks for the next one would refuse the batch for ever. So what is refused is tried once more in one section.
+ */
+function refused(state: SinkState, { written }: Committing, error: SinkError, inputs: StepInputs): Step {
+  const isSectioned = written.sections.length > 1 && error.code === 'commit-refused' && state.phase !== 'stopping';
+  return isSectioned ? restart({ ...state, encodeAhead: false }, error, inputs) : fail(state, error, inputs);
 }
 
 /** The table is known to have the snapshot that was posted on it. */

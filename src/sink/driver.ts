@@ -161,6 +161,15 @@ class Driver {
           return null;
         });
         return;
+      case 'write-section': {
+        // Within the step, for the reason given at `write`.
+        const span = incarnation?.sealSection(effect) ?? null;
+        this.#ask(effect, async () => {
+          if (span !== null) await opened(incarnation).writeSection(effect, span);
+          return { kind: 'section-written', epoch: effect.epoch };
+        });
+        return;
+      }
       case 'write': {
         // Within the step that sealed it: the same read of the socket may bring the end of the connection, which
         // clears the stash, and the batch would then claim a span whose rows are gone.

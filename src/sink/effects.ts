@@ -33,6 +33,8 @@ export interface SinkSettings {
   readonly uuidMapping: UuidMapping;
   readonly rowErrorPolicy: RowErrorPolicy;
   readonly targetFileSizeBytes: number;
+  /** A span of fewer bytes is encoded when it closes (batch/encode-ahead.ts). */
+  readonly sectionBytesMin: number;
   /** How long a stop waits for the answer of a commit that is on its way. */
   readonly stopGraceMs: number;
 }
@@ -46,7 +48,8 @@ export interface Batch {
 
 export interface WrittenBatch {
   readonly batch: Batch;
-  readonly manifests: readonly ManifestFile[];
+  /** The manifests of each section, the oldest first; none without a row. */
+  readonly sections: readonly (readonly ManifestFile[])[];
   readonly added: AddedFiles;
 }
 
@@ -76,6 +79,8 @@ export type Effect =
   | { readonly kind: 'subscribe'; readonly epoch: number; readonly relation: Relation; readonly plan: WritePlan;
       readonly asOf: Timestamp | null; readonly snapshot: boolean; readonly slices: number; readonly streamed: StreamedSnapshot | null }
   | { readonly kind: 'write'; readonly epoch: number; readonly batch: Batch; readonly facts: TableFacts; readonly streamed: boolean }
+  /** Rows below `upper` are encoded into files of the batch, whose span is still open. */
+  | { readonly kind: 'write-section'; readonly epoch: number; readonly ordinal: number; readonly snapshotId: bigint; readonly upper: Frontier }
   | { readonly kind: 'write-list'; readonly epoch: number; readonly attempt: number; readonly base: CommitBase;
       readonly written: WrittenBatch; readonly timestampMs: bigint }
   /** `facts`: of the table that the files were written for; the request asserts them, and that main is at `head`. */
@@ -101,6 +106,7 @@ export type Event =
   | { readonly kind: 'progress'; readonly epoch: number; readonly frontier: Frontier }
   | { readonly kind: 'source-closed'; readonly epoch: number }
   | { readonly kind: 'source-failed'; readonly epoch: number; readonly error: SinkError }
+  | { readonly kind: 'section-written'; readonly epoch: number }
   | { readonly kind: 'written'; readonly epoch: number; readonly written: WrittenBatch }
   | { readonly kind: 'list-written'; readonly epoch: number; readonly attempt: number; readonly snapshot: Snapshot }
   | { readonly kind: 'commit-answer'; readonly epoch: number; readonly attempt: number; readonly outcome: CommitOutcome }

@@ -55,6 +55,8 @@ export class Incarnation {
   #paused = false;
   #endPatience: (() => void) | null = null;
   #streamed: StreamedBatch | null = null;
+  /** Of the batch whose span is still open, with the sections that it has so far. */
+  #open: BatchWriter | null = null;
   #writing: BatchWriter | null = null;
   /** Rows up to here belong to the snapshot; null until the first progress has told the as of. */
   #asOf: bigint | null = null;
@@ -113,11 +115,22 @@ export class Incarnation {
     return effect.streamed ? null : this.#intake.seal(effect.batch.span.upper);
   }
 
+  /** The same for a section of a batch. */
+  sealSection(effect: EffectOf<'write-section'>): SealedSpan {
+    return this.#intake.seal(effect.upper);
+  }
+
+  /** Writes the files of a section; they go into storage while the span goes on. */
+  async writeSection({ ordinal, snapshotId }: EffectOf<'write-section'>, span: SealedSpan): Promise<void> {
+    const writer = this.#open ?? this.#openWriter(this.#planned(), ordinal, snapshotId);
+    this.#open = writer;
+    this.#writing = writer;
+    await this.#track(this.#writeGroups(writer, span).then(() => writer.endSection()));
+  }
+
   /** Writes the files and manifests of a batch: of the sealed rows, or with null of those streamed already. */
   async write(effect: EffectOf<'write'>, span: SealedSpan | null): Promise<WrittenBatch> {
     const { batch } = effect;
-    const plan = this.#plan;
-    if (plan === null) throw new SinkError('invariant-broken', 'a batch is written only after the subscription has begun');
     if (span === null) {
       const streamed = this.#streamed;
       if (streamed === null) throw new SinkError('invariant-broken', 'a streamed batch was not begun');
@@ -126,9 +139,15 @@ export class Incarnation {
       await this.#track(streamed.pump.finish());
       return this.#finished(await this.#track(streamed.writer.finish(batch, effect.facts)));
     }
-    const writer = this.#openWriter(plan, batch.ordinal, batch.snapshotId);
+    const writer = this.#open ?? this.#openWriter(this.#planned(), batch.ordinal, batch.snapshotId);
+    this.#open = null;
     this.#writing = writer;
-    return this.#finished(await this.#track(this.#writeGroups(writer, span, effect)));
+    return this.#finished(await this.#track(this.#writeGroups(writer, span).then(() => writer.finish(batch, effect.facts))));
+  }
+
+  #planned(): WritePlan {
+    if (this.#plan === null) throw new SinkError('invariant-broken', 'a batch is written only after the subscription has begun');
+    return this.#plan;
   }
 
   /** From here on the batch may be committed, once its objects are there. */
@@ -141,14 +160,11 @@ export class Incarnation {
     return written;
   }
 
-  async #writeGroups(
-    writer: BatchWriter, span: SealedSpan, effect: EffectOf<'write'>,
-  ): Promise<FinishedBatch> {
+  async #writeGroups(writer: BatchWriter, span: SealedSpan): Promise<void> {
     for await (const group of this.#intake.groups(span)) {
       if (this.#abandoned) break;
       await writer.write(group);
     }
-    return writer.finish(effect.batch, effect.facts);
   }
 
   /** Puts the manifest list into storage, beside what is still on its way there; afterwards everything is there that it leads to. */

@@ -11,7 +11,7 @@ import type { Event, SinkSettings, StepInputs, TimerName } from './effects.ts';
 import { type Step, drain, end, fail, isPipelineEmpty, restart, stay, stop } from './ending.ts';
 import { invariant } from '../errors.ts';
 import { beginOpening, onRelation, onTableCreated, onTableForResume } from './opening.ts';
-import { advance, onHeartbeatTimer, onProgress, onSourceClosed, onWritten } from './pipeline.ts';
+import { advance, onHeartbeatTimer, onProgress, onSectionWritten, onSourceClosed, onWritten } from './pipeline.ts';
 import { onStepTooLarge } from './slicing.ts';
 import { type SinkState, initialState } from './state.ts';
 
@@ -47,6 +47,7 @@ function handle(state: SinkState, event: Event, inputs: StepInputs): Step {
       return event.error.code === 'source-result-too-large'
         ? onStepTooLarge(state, event.error, inputs)
         : drain(state, event.error, inputs);
+    case 'section-written': return onSectionWritten(state);
     case 'written': return onWritten(state, event.written);
     case 'list-written': return onListWritten(state, event.attempt, event.snapshot);
     case 'commit-answer': return onCommitAnswer(state, event.outcome, inputs);

@@ -5,6 +5,7 @@
  * steady state nothing is read at all. When many small manifests have gathered they are merged into one, so that the
  * list, and with it the cost of a commit, doesn't grow with the age of the table.
  */
+import { SECTIONS_MAX } from '../batch/encode-ahead.ts';
 import type { SinkIdentity } from '../commit/decide.ts';
 import { SinkError } from '../errors.ts';
 import type { Snapshot } from '../iceberg/metadata.ts';
@@ -36,8 +37,8 @@ interface Carried {
   readonly stored: readonly Promise<void>[];
 }
 
-/** Manifests 0 and 1 of a batch are its own; merged ones count on from here, over all attempts of the incarnation. */
-const FIRST_MERGED_ORDINAL = 2;
+/** A batch has two of its own a section at most; merged ones count on from here, over all attempts of the incarnation. */
+const FIRST_MERGED_ORDINAL = 2 * SECTIONS_MAX;
 
 export class ManifestLists {
   readonly #options: ManifestListsOptions;
@@ -63,7 +64,8 @@ export class ManifestLists {
       schemaId: base.metadata.currentSchemaId,
       snapshotId: batch.snapshotId,
       timestampMs,
-      newManifests: [...written.manifests, ...carried.merged],
+      sections: written.sections,
+      merged: carried.merged,
       carried: carried.kept,
       added: written.added,
       progress: { frontier: batch.span.upper, sinkId: identity.sinkId, version: identity.version },

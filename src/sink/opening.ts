@@ -97,7 +97,7 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
  */
 function takeOverBatch(frontier: Frontier, inputs: StepInputs): WrittenBatch {
   return {
-    batch: { ordinal: 0, snapshotId: inputs.snapshotId, span: makeSpan(frontier, frontier) }, manifests: [], added: NOTHING_ADDED,
+    batch: { ordinal: 0, snapshotId: inputs.snapshotId, span: makeSpan(frontier, frontier) }, sections: [], added: NOTHING_ADDED,
   };
 }
 

@@ -46,6 +46,17 @@ export interface SliceCounts {
   readonly catchUp: number;
 }
 
+/** The batch of a span that is still open, of which some is encoded (batch/encode-ahead.ts). */
+export interface OpenBatch {
+  readonly ordinal: number;
+  readonly snapshotId: bigint;
+  /** Up to where its rows have left the stash. */
+  readonly upper: Frontier;
+  readonly sections: number;
+  /** The newest section is on its way; nothing else is taken out of the stash meanwhile. */
+  readonly isWriting: boolean;
+}
+
 export interface SinkState {
   readonly settings: SinkSettings;
   readonly phase: Phase;
@@ -54,6 +65,8 @@ export interface SinkState {
   readonly failures: number;
   /** False once a snapshot turned out to hold retractions: it is then stashed and consolidated instead. */
   readonly streamSnapshot: boolean;
+  /** False once the catalog refused a snapshot of several sections. */
+  readonly encodeAhead: boolean;
   /** In how many slices the next subscription reads its first step. */
   readonly slices: SliceCounts;
   readonly relation: Relation | null;
@@ -69,9 +82,12 @@ export interface SinkState {
   readonly lower: Frontier | null;
   readonly asOf: Timestamp | null;
   readonly observed: Frontier | null;
+  /** Source time between the last two progress messages. */
+  readonly progressGapMs: number;
   readonly stash: StashFacts;
   /** The batch that the snapshot is streamed into while its span is still open. */
   readonly stream: { readonly ordinal: number; readonly snapshotId: bigint } | null;
+  readonly open: OpenBatch | null;
   readonly writing: Batch | null;
   readonly ready: WrittenBatch | null;
   readonly committing: Committing | null;
@@ -93,6 +109,7 @@ export function initialState(settings: SinkSettings): SinkState {
     epoch: 0,
     failures: 0,
     streamSnapshot: true,
+    encodeAhead: true,
     slices: { snapshot: settings.snapshotSlices, catchUp: 1 },
     relation: null,
     plan: null,
@@ -106,15 +123,17 @@ export function initialState(settings: SinkSettings): SinkState {
 }
 
 /** What does not survive from one epoch to the next. */
-export function clearedEpoch(): Pick<SinkState, 'known' | 'lower' | 'asOf' | 'observed' | 'stash' | 'stream' | 'writing' | 'ready'
-  | 'committing' | 'nextOrdinal' | 'lastSealMs' | 'heartbeatTimerSet' | 'sourceClosed'> {
+export function clearedEpoch(): Pick<SinkState, 'known' | 'lower' | 'asOf' | 'observed' | 'progressGapMs' | 'stash' | 'stream' | 'open' | 'writing'
+  | 'ready' | 'committing' | 'nextOrdinal' | 'lastSealMs' | 'heartbeatTimerSet' | 'sourceClosed'> {
   return {
     known: null,
     lower: null,
     asOf: null,
     observed: null,
+    progressGapMs: 0,
     stash: EMPTY_STASH,
     stream: null,
+    open: null,
     writing: null,
     ready: null,
     committing: null,

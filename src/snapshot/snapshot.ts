@@ -4,6 +4,12 @@
  *
  * Everything that depends on the head (sequence number, carried manifests, totals) is made here, anew for each attempt;
  * everything that does not (files, manifests, snapshot id) comes in and is the same in all of them.
+ *
+ * A span that was encoded in sections (batch/encode-ahead.ts) takes as many sequence numbers as it has sections, and the snapshot has the
+ * last of them. Each section's manifests are listed with the number of the section, which its files inherit. So the deletes of a section
+ * apply to the rows of all earlier sections and not to its own (spec, "Scan Planning"): for a reader it is as if each had been
+ * committed by itself, one after the other, only that nobody can see the table in between. With one number for all, a key that is in two
+ * sections would be there twice; peer-faults 7 is that fault in others.
  */
 import { SinkError, invariant } from '../errors.ts';
 import type { Snapshot } from '../iceberg/metadata.ts';
@@ -19,8 +25,10 @@ export interface SnapshotPlan {
   readonly schemaId: number;
   readonly snapshotId: bigint;
   readonly timestampMs: bigint;
-  /** Of the batch, and merged ones: sequence number null. */
-  readonly newManifests: readonly ManifestFile[];
+  /** Of the batch, by section, the oldest first: sequence number null. */
+  readonly sections: readonly (readonly ManifestFile[])[];
+  /** What some of the head's were merged into: sequence number null. */
+  readonly merged: readonly ManifestFile[];
   /** The head's manifests without those that were merged. */
   readonly carried: readonly ManifestFile[];
   readonly added: AddedFiles;
@@ -42,21 +50,16 @@ export function planSnapshot(plan: SnapshotPlan): PlannedSnapshot {
   const { parent } = plan;
   invariant(parent?.snapshotId !== plan.snapshotId, 'a snapshot is not its own parent');
   invariant(
-    plan.newManifests.every((manifest) => manifest.sequenceNumber === null),
-    'a new manifest has the number of its snapshot',
+    [...plan.sections.flat(), ...plan.merged].every((manifest) => manifest.sequenceNumber === null),
+    'a new manifest is given its number here',
   );
   invariant(
     plan.carried.every((manifest) => manifest.sequenceNumber !== null),
     'a carried manifest has a number of its own',
   );
-  const paths = new Set([...plan.newManifests, ...plan.carried].map((manifest) => manifest.path));
-  invariant(
-    paths.size === plan.newManifests.length + plan.carried.length,
-    'a manifest listed twice doubles every row in it',
-  );
   // A carried number above the table's would come from metadata that contradicts itself; the list writer checks that.
-  const sequenceNumber = plan.lastSequenceNumber + 1n;
-  if (sequenceNumber < 1n || sequenceNumber > MAX_SEQUENCE_NUMBER) {
+  const sequenceNumber = plan.lastSequenceNumber + BigInt(Math.max(1, plan.sections.length));
+  if (plan.lastSequenceNumber < 0n || sequenceNumber > MAX_SEQUENCE_NUMBER) {
     throw new SinkError('catalog-protocol', `the table's last sequence number ${plan.lastSequenceNumber} has no successor`);
   }
   const snapshot: Snapshot = {
@@ -68,7 +71,12 @@ export function planSnapshot(plan: SnapshotPlan): PlannedSnapshot {
     manifestList: plan.manifestListPath,
     schemaId: plan.schemaId,
   };
-  const manifestList = writeManifestList([...plan.newManifests, ...plan.carried.filter(hasLiveFiles)], {
+  const sections = plan.sections.flatMap((manifests, index) => manifests.map((manifest) => (
+    { ...manifest, sequenceNumber: plan.lastSequenceNumber + BigInt(index + 1) }
+  )));
+  const manifests = [...sections, ...plan.merged, ...plan.carried];
+  invariant(new Set(manifests.map(({ path }) => path)).size === manifests.length, 'a manifest listed twice doubles every row in it');
+  const manifestList = writeManifestList(manifests.filter(hasLiveFiles), {
     snapshotId: plan.snapshotId,
     parentSnapshotId: snapshot.parentSnapshotId,
     sequenceNumber,

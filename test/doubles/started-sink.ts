@@ -1,4 +1,5 @@
 /** A sink in a world in memory, as most tests of the driver begin. */
+import { SECTION_BYTES_MIN } from '../../src/batch/encode-ahead.ts';
 import { runSink, type RunningSink } from '../../src/sink/driver.ts';
 import type { SinkSettings } from '../../src/sink/effects.ts';
 import { type MemoryWorld, memoryWorld, settled } from './memory-world.ts';
@@ -9,7 +10,7 @@ export const TINY = { rowBytesMax: 400, stashBytesMax: 100, streamBytesMax: 100,
 export const settings = (over: Partial<SinkSettings> = {}): SinkSettings => ({
   name: 's', identity: { sinkId: 's', version: 0n, takeOver: false }, table: { namespace: ['ns'], name: 't' }, mode: 'upsert',
   keyColumns: ['id'], keyEnforced: true, cluster: null, snapshot: true, snapshotSlices: 1, commitIntervalMs: 1_000, heartbeatIntervalMs: 300_000,
-  uuidMapping: 'fixed', rowErrorPolicy: 'halt', targetFileSizeBytes: 1 << 27, stopGraceMs: 5_000, ...over,
+  uuidMapping: 'fixed', rowErrorPolicy: 'halt', targetFileSizeBytes: 1 << 27, sectionBytesMin: SECTION_BYTES_MIN, stopGraceMs: 5_000, ...over,
 });
 
 export const insert = (row: string, time: bigint, diff = 1n) => ({ row, time, diff });

@@ -96,6 +96,8 @@ export interface Scenario {
   readonly stopGraceMs: number;
   readonly budgetBytes: number;
   readonly rowsPerFile: number;
+  /** Rows of fewer bytes are not encoded ahead of the close of their span. */
+  readonly sectionBytesMin: number;
   /** Key hashes are cut to a few bits, so that partitions are uneven and keys collide. */
   readonly collidingHashes: boolean;
   /** Someone restarts a halted sink. */
@@ -150,15 +152,20 @@ export function scenarioOf(seed: number): Scenario {
     stopGraceMs: random.pick([200, 5_000]),
     budgetBytes: isTiny ? random.between(600, 2_500) : LARGE_BUDGET,
     rowsPerFile: random.pick([3, 1_000]),
+    sectionBytesMin: drawSectionBytesMin(seed),
     collidingHashes: random.chance(0.2),
     operatorRestarts: random.chance(0.7),
   };
 }
 
-/** From a stream of its own, so that all else of a seed stayed as it was when steps got a size. */
+/** These are from streams of their own, so that all else of a seed stayed as it was when they came. */
 function drawStepRowsMax(seed: number): number | null {
   const random = createRandom(seed).stream('step size');
   return random.chance(0.1) ? random.pick([1, 5, 20]) : null;
+}
+
+function drawSectionBytesMin(seed: number): number {
+  return createRandom(seed).stream('sections').pick([1, 1, 300, LARGE_BUDGET]);
 }
 
 function windowIn(random: Random, durationMs: number): { readonly fromMs: number; readonly toMs: number } {

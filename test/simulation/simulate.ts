@@ -37,6 +37,8 @@ export interface RunResult {
   readonly faults: ReadonlyMap<FaultKind, number>;
   readonly events: ReadonlyMap<EventKind, number>;
   readonly commits: number;
+  /** Of spans that were encoded in several sections. */
+  readonly sectioned: number;
   readonly kills: number;
   readonly halts: readonly string[];
   readonly hasCaughtUp: boolean;
@@ -121,6 +123,7 @@ class Simulation {
       faults: faults.counts,
       events: this.#events,
       commits: this.#checker.snapshotsChecked,
+      sectioned: this.#checker.sectionedSnapshots,
       kills: this.#kills,
       halts: this.#halts,
       hasCaughtUp: this.#hasCaughtUp(),
@@ -169,13 +172,13 @@ class Simulation {
   }
 
   #settings(identity: SinkIdentity): SinkSettings {
-    const { mode, snapshot, uniqueKeys, rowErrorPolicy, commitIntervalMs, heartbeatIntervalMs, stopGraceMs } = this.#scenario;
+    const { mode, snapshot, uniqueKeys, rowErrorPolicy, commitIntervalMs, heartbeatIntervalMs, stopGraceMs, sectionBytesMin } = this.#scenario;
     return {
       name: 's', identity, table: { namespace: ['ns'], name: 't' }, mode,
       keyColumns: mode === 'upsert' ? ['id'] : [], keyEnforced: mode === 'upsert' && uniqueKeys, cluster: null, snapshot,
       snapshotSlices: 1,
       commitIntervalMs, heartbeatIntervalMs, stopGraceMs,
-      uuidMapping: 'fixed', rowErrorPolicy, targetFileSizeBytes: 1 << 27,
+      uuidMapping: 'fixed', rowErrorPolicy, targetFileSizeBytes: 1 << 27, sectionBytesMin,
     };
   }
 

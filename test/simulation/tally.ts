@@ -3,7 +3,7 @@ import type { RunResult } from './simulate.ts';
 
 /** Plain data, so that it goes from one process to another. */
 export interface TallyCounts {
-  readonly numbers: Readonly<Record<'runs' | 'steps' | 'commits' | 'kills' | 'caughtUp', number>>;
+  readonly numbers: Readonly<Record<'runs' | 'steps' | 'commits' | 'sectioned' | 'kills' | 'caughtUp', number>>;
   readonly faults: ReadonlyMap<string, number>;
   readonly events: ReadonlyMap<string, number>;
   readonly halts: ReadonlyMap<string, number>;
@@ -15,7 +15,7 @@ export interface Tally {
 }
 
 export function createTally(): Tally {
-  const numbers = { runs: 0, steps: 0, commits: 0, kills: 0, caughtUp: 0 };
+  const numbers = { runs: 0, steps: 0, commits: 0, sectioned: 0, kills: 0, caughtUp: 0 };
   const faults = new Map<string, number>();
   const events = new Map<string, number>();
   const halts = new Map<string, number>();
@@ -25,6 +25,7 @@ export function createTally(): Tally {
       numbers.runs += counts.numbers.runs;
       numbers.steps += counts.numbers.steps;
       numbers.commits += counts.numbers.commits;
+      numbers.sectioned += counts.numbers.sectioned;
       numbers.kills += counts.numbers.kills;
       numbers.caughtUp += counts.numbers.caughtUp;
       addAll(faults, counts.faults);
@@ -41,17 +42,17 @@ function addAll(sums: Map<string, number>, counts: ReadonlyMap<string, number>):
 export function countsOf(result: RunResult): TallyCounts {
   const halts = new Map<string, number>();
   for (const code of result.halts) halts.set(code, (halts.get(code) ?? 0) + 1);
-  const { steps, commits, kills, faults, events } = result;
-  return { numbers: { runs: 1, steps, commits, kills, caughtUp: result.hasCaughtUp ? 1 : 0 }, faults, events, halts };
+  const { steps, commits, sectioned, kills, faults, events } = result;
+  return { numbers: { runs: 1, steps, commits, sectioned, kills, caughtUp: result.hasCaughtUp ? 1 : 0 }, faults, events, halts };
 }
 
 export function tallyText({ counts }: Tally, seconds: number): string {
-  const { runs, steps, commits, kills, caughtUp } = counts.numbers;
+  const { runs, steps, commits, sectioned, kills, caughtUp } = counts.numbers;
   const list = (map: ReadonlyMap<string, number>): string =>
     [...map].sort(([nameA, a], [nameB, b]) => b - a || (nameA < nameB ? -1 : 1)).map(([key, times]) => `${key} ${times}`).join(', ') || 'none';
   return [
     `${runs} seeds in ${seconds.toFixed(1)} s (${(runs / seconds).toFixed(0)} a second), ${steps} events, `
-    + `${commits} commits judged, `
+    + `${commits} commits judged (${sectioned} of several sections), `
     + `${kills} kills, ${caughtUp} tables caught up`,
     `faults: ${list(counts.faults)}`,
     `events: ${list(counts.events)}`,

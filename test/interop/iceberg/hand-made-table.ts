@@ -84,7 +84,7 @@ export class HandMadeTable {
     }
     const { snapshot, manifestList } = planSnapshot({
       parent, lastSequenceNumber: table.lastSequenceNumber, schemaId: schema.schemaId, snapshotId,
-      timestampMs: BigInt(Date.now()), newManifests, carried, added: countAdded(files),
+      timestampMs: BigInt(Date.now()), sections: [newManifests], merged: [], carried, added: countAdded(files),
       progress: { frontier: frontierAt(BigInt(batch + 1)), sinkId: 'u42', version: 0n },
       manifestListPath: names.manifestList(snapshotId, batch, 1), syncMarker: randomBytes(16),
     });

@@ -43,6 +43,20 @@ export function applySpan(history: History, mode: 'upsert' | 'append', rows: Row
   return { rows: next, nulled };
 }
 
+/**
+ * All that a span may come to that was encoded in so many sections: as if each had been committed by itself. Where keys are unique and
+ * the table began with a snapshot that is the same whatever the cuts were.
+ */
+export function applySections(history: History, rows: Rows, from: Upper, to: Upper, sections: number): readonly Expected[] {
+  const whole = applySpan(history, 'upsert', rows, from, to);
+  if (from === null || sections === 1) return [whole];
+  const times = [...new Set(history.between(from + 1n, to).map(({ time }) => time))];
+  return [whole, ...times.flatMap((cut) => {
+    const first = applySpan(history, 'upsert', rows, from, cut);
+    return applySections(history, first.rows, cut, to, sections - 1).map((rest) => ({ ...rest, nulled: first.nulled + rest.nulled }));
+  })];
+}
+
 export interface FirstSnapshot {
   readonly mode: 'upsert' | 'append';
   /** Whether the rows at the as of belong to it. */

@@ -14,7 +14,7 @@ import { type ManifestRow, liveFiles, readManifests, readRows } from '../table-r
 import type { SinkProcess } from '../sink-process.ts';
 import { type World, violate } from '../world.ts';
 import {
-  type Expected, type Rows, type Upper, applySpan, difference, firstRows, ofUniqueKeys,
+  type Expected, type Rows, type Upper, applySections, applySpan, difference, firstRows, ofUniqueKeys,
 } from './expected-rows.ts';
 
 export interface Known {
@@ -41,6 +41,8 @@ export class TableChecker implements CatalogObserver {
   readonly #entries = new Map<string, ManifestRow['entries']>();
   readonly #parsed = new Map<string, unknown>();
   snapshotsChecked = 0;
+  /** Of several sections. */
+  sectionedSnapshots = 0;
 
   constructor(options: TableCheckerOptions) {
     this.#options = options;
@@ -138,10 +140,26 @@ export class TableChecker implements CatalogObserver {
         if (!takesOver && !isBelow(progress.upper, upper)) wrong(`progress goes from ${progress.upper} to ${upper}`);
       }
     } else if (before !== null && before.snapshotLogLength > 0) wrong('it begins a table anew that had a history');
-    return this.#judgeRows(after, snapshot, parent, upper, process);
+    const sections = this.#sectionsOf(snapshot, after.snapshots.find(({ snapshotId }) => snapshotId === previous) ?? null, wrong);
+    return this.#judgeRows(after, snapshot, parent, { upper, sections }, process);
   }
 
-  #judgeRows(after: TableMetadata, snapshot: Snapshot, parent: Known | null, upper: Upper, process: SinkProcess): void {
+  /** Of how many sections a snapshot is: each has a number, which its manifests are listed with, and they follow each other. */
+  #sectionsOf(snapshot: Snapshot, parent: Snapshot | null, wrong: (what: string) => void): number {
+    const { store, world } = this.#options;
+    const numbers = new Set(readManifests(store.objects, snapshot, this.#entries).map((manifest) => manifest.sequenceNumber)
+      .filter((number) => number > (parent?.sequenceNumber ?? 0n)));
+    const first = snapshot.sequenceNumber - BigInt(numbers.size);
+    if (numbers.values().some((number) => number <= first)) wrong('the numbers of its sections do not follow each other');
+    if (numbers.size > 1) this.sectionedSnapshots++;
+    if (numbers.size > 1 && world.scenario.mode === 'append') wrong('an append sink has no need of sections');
+    return Math.max(1, numbers.size);
+  }
+
+  #judgeRows(
+    after: TableMetadata, snapshot: Snapshot, parent: Known | null, { upper, sections }: { readonly upper: Upper; readonly sections: number },
+    process: SinkProcess,
+  ): void {
     const { world, source } = this.#options;
     const { history, scenario } = world;
     const { sinkId, version } = process.identity;
@@ -162,9 +180,10 @@ export class TableChecker implements CatalogObserver {
     } else {
       const from = parent.progress?.upper ?? null;
       const isConstant = scenario.input === 'constant';
-      const expected = isConstant ? { rows: parent.rows, nulled: 0 }
-        : applySpan(history, scenario.mode, parent.rows, from, upper);
-      candidates = [{ asOf: parent.asOfs[0] ?? 0n, ...expected }];
+      const expected = isConstant ? [{ rows: parent.rows, nulled: 0 }]
+        : scenario.mode === 'append' ? [applySpan(history, 'append', parent.rows, from, upper)]
+        : applySections(history, parent.rows, from, upper, sections);
+      candidates = expected.map((one) => ({ asOf: parent.asOfs[0] ?? 0n, ...one }));
     }
     const fitting = candidates.filter(({ rows }) => difference(actual, rows) === null);
     if (fitting.length === 0) {

@@ -63,7 +63,7 @@ export async function plantTable(spoil: Spoil = {}): Promise<{ readonly root: st
   await writeFile(manifest.path, bytes);
   const { snapshot, manifestList } = planSnapshot({
     parent: null, lastSequenceNumber: 0n, schemaId: 0, snapshotId: SNAPSHOT_ID, timestampMs: 1_700_000_000_001n,
-    newManifests: [spoil.manifest?.(manifest) ?? manifest], carried: [], added: countAdded([file]),
+    sections: [[spoil.manifest?.(manifest) ?? manifest]], merged: [], carried: [], added: countAdded([file]),
     progress: { frontier: frontierAt(1n), sinkId: 'u1', version: 0n },
     manifestListPath: join(root, 'list.avro'), syncMarker: new Uint8Array(16).fill(9),
   });

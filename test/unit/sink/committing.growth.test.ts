@@ -15,7 +15,7 @@ describe('GIVEN a table that keeps more and more snapshots', () => {
     const state = {
       ...initialState(settings()), phase: 'running' as const, facts: tableFacts(metadata),
       committing: {
-        written: { batch, manifests: [], added: NOTHING_ADDED }, attempt: 1, hasLooked: false, step: 'loading' as const, base: null, staleTries: 0,
+        written: { batch, sections: [], added: NOTHING_ADDED }, attempt: 1, hasLooked: false, step: 'loading' as const, base: null, staleTries: 0,
         outdatedLoads: 0, sent: null,
       },
     };
@@ -30,7 +30,7 @@ describe('GIVEN a table that keeps more and more snapshots', () => {
     const warnings = (snapshotCount: number): number => {
       const { effects } = beginCommit({
         ...initialState(settings()), phase: 'running' as const, facts: tableFacts(metadata),
-        known: { ...knownFromLoad(metadata, 1), snapshotCount }, ready: { batch, manifests: [], added: NOTHING_ADDED },
+        known: { ...knownFromLoad(metadata, 1), snapshotCount }, ready: { batch, sections: [], added: NOTHING_ADDED },
       }, { nowMs: 1, fraction: 0, snapshotId: 1n });
       expect(effects.at(-1)?.kind).toBe('write-list');
       return effects.filter((effect) => effect.kind === 'note' && effect.event === 'metadata-growing').length;
