@@ -57,6 +57,8 @@ export class MemoryCatalog implements Catalog {
   #metadata: JsonObject | null = null;
   readonly onCommit: CommitFault[] = [];
   readonly onLoad: SinkError[] = [];
+  /** Refuses a snapshot that does not have the next sequence number. Iceberg's own catalogs ask no more than that it is higher. */
+  wantsNextNumber = false;
   commits = 0;
   loads = 0;
 
@@ -88,6 +90,10 @@ export class MemoryCatalog implements Catalog {
     for (const requirement of requirements) {
       const failed = checkRequirement(this.#metadata, requirementToJson(requirement));
       if (failed !== null) return { kind: 'conflict', message: failed };
+    }
+    const added = updates.find((update) => update.action === 'add-snapshot');
+    if (this.wantsNextNumber && added?.snapshot.sequenceNumber !== this.table().metadata.lastSequenceNumber + 1n) {
+      return { kind: 'refused', error: new SinkError('commit-refused', 'not the next sequence number') };
     }
     try {
       this.edit(updates.map(updateToJson));

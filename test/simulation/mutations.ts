@@ -13,6 +13,7 @@ import type { Edit, Mutation } from './planted-bug.ts';
 import { COMMIT_BUGS } from './planted-commit-bugs.ts';
 import { KNOWN_TABLE_BUGS } from './planted-known-table-bugs.ts';
 import { ROW_BUGS } from './planted-row-bugs.ts';
+import { SECTION_BUGS } from './planted-section-bugs.ts';
 import { WORLD_BUGS } from './planted-world-bugs.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -101,7 +102,7 @@ const { values } = parseArgs({
 });
 const startedMs = performance.now();
 // Those that need the most seeds first, so that no worker is left alone with one at the end.
-const bugs = [...COMMIT_BUGS, ...KNOWN_TABLE_BUGS, ...ROW_BUGS, ...WORLD_BUGS]
+const bugs = [...COMMIT_BUGS, ...KNOWN_TABLE_BUGS, ...ROW_BUGS, ...SECTION_BUGS, ...WORLD_BUGS]
   .filter(({ name }) => name.includes(values.only))
   .sort((left, right) => right.seeds - left.seeds);
 const verdicts: Verdict[] = [];

@@ -5,10 +5,11 @@ import { describe, expect, test } from 'vitest';
 import { COMMIT_BUGS } from './planted-commit-bugs.ts';
 import { KNOWN_TABLE_BUGS } from './planted-known-table-bugs.ts';
 import { ROW_BUGS } from './planted-row-bugs.ts';
+import { SECTION_BUGS } from './planted-section-bugs.ts';
 import { WORLD_BUGS } from './planted-world-bugs.ts';
 
 const SOURCES = resolve(import.meta.dirname, '../../src');
-const BUGS = [...COMMIT_BUGS, ...KNOWN_TABLE_BUGS, ...ROW_BUGS, ...WORLD_BUGS];
+const BUGS = [...COMMIT_BUGS, ...KNOWN_TABLE_BUGS, ...ROW_BUGS, ...SECTION_BUGS, ...WORLD_BUGS];
 
 describe('GIVEN the planted bugs', () => {
   test.each(BUGS)('THEN "$name" has one place in the sources for each of its edits', ({ edits }) => {

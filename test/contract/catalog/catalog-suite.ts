@@ -50,10 +50,10 @@ interface Attempt {
 }
 
 /** A snapshot without files on top of `base`, its manifest list written through the table's own storage. */
-async function attemptOn(catalog: RestCatalog, table: TableIdentifier, base: LoadedTable): Promise<Attempt> {
+async function attemptOn(catalog: RestCatalog, table: TableIdentifier, base: LoadedTable, numbers = 1n): Promise<Attempt> {
   const { metadata } = base;
   const snapshotId = entropy.snapshotId();
-  const sequenceNumber = metadata.lastSequenceNumber + 1n;
+  const sequenceNumber = metadata.lastSequenceNumber + numbers;
   const manifestList = `${metadata.location.replace(/\/+$/, '')}/metadata/snap-${snapshotId}-1-${entropy.uuid()}.avro`;
   await catalog.storageFor(table).store.put(manifestList, emptyManifestList(snapshotId, sequenceNumber));
   return {
@@ -131,6 +131,16 @@ export function catalogSuite(name: string, under: CatalogUnderTest): void {
       const head = metadata.snapshots.find((snapshot) => snapshot.snapshotId === second.snapshotId);
       expect(head?.parentSnapshotId).toBe(deviations.newestSnapshotOnly === undefined ? first.snapshotId : null);
       expect(head?.summary['mz-frontier']).toBe('[18446744073709551615]');
+    });
+
+    test('WHEN a snapshot takes several sequence numbers THEN it is committed, and the next one follows the last of them', async () => {
+      const { table, loaded } = await create();
+      for (const [numbers, last] of [[1n, 1n], [3n, 4n], [1n, 5n]] as const) {
+        const base = last === 1n ? loaded : await load(table);
+        const { requirements, updates } = await attemptOn(under.catalog(), table, base, numbers);
+        expect(await under.catalog().commit(table, requirements, updates, entropy.uuid())).toEqual({ kind: 'committed' });
+        expect((await load(table)).metadata.lastSequenceNumber).toBe(last);
+      }
     });
 
     // The two heads that a sink finds: none at its first commit, its own last snapshot ever after.

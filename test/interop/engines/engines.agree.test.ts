@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createMaterializeStandIn, type MaterializeStandIn } from '../../../src/embedded/materialize/stand-in.ts';
-import { type Change, columns, createModel } from '../../e2e/harness/model.ts';
+import { type Change, type Model, columns, createModel } from '../../e2e/harness/model.ts';
 import { startInProcess, type InProcessSink } from '../../e2e/harness/sink.ts';
 import { eventually } from '../../e2e/harness/stage.ts';
 import { type Engine, openReader, type ReadOutcome, type Reader } from '../../services/readers.ts';
@@ -26,6 +26,7 @@ let catalog: CatalogServer;
 let trino: TrinoServer;
 let standIn: MaterializeStandIn;
 let sink: InProcessSink;
+let sectioned: Model;
 const scratch = mkdtempSync(join(tmpdir(), 'mz-sink-engines-'));
 const readers = new Map<Engine, Reader>();
 
@@ -110,6 +111,47 @@ function prepareNullKeys(): void {
   play(2, [[row(null, null, 10), -1], [row('', '', 20)]], [shown('y', null, 6), shown('', '', 20), shown(null, '00ff', 4), shown('x', '00', 50)]);
 }
 
+const SECTION_ROWS = 25_000;
+
+/**
+ * A span that is encoded in three sections: every row is updated in the first, most in the second, some keys go and one comes back, and the
+ * last moment touches keys of both. Each section has more bytes than are left for the close.
+ */
+async function playSections(): Promise<void> {
+  const model = sectioned;
+  const ids = Array.from({ length: SECTION_ROWS }, (_, index) => index + 1);
+  const text = (id: number, round: string): string => `${round}-${id}-`.padEnd(200, round);
+  const content = new Map<number, string>();
+  const change = (time: bigint, updates: readonly (readonly [number, string | null])[]): void => {
+    const rows: Change[] = [];
+    for (const [id, round] of updates) {
+      const before = content.get(id);
+      if (before !== undefined) rows.push([[String(id), text(id, before)], -1]);
+      if (round === null) content.delete(id);
+      else {
+        content.set(id, round);
+        rows.push([[String(id), text(id, round)]]);
+      }
+    }
+    model.commit(time, rows);
+  };
+  const note = (frontier: bigint): void => remember('sectioned_upsert', frontier, [...content].map(([id, round]) => ({ id, v: text(id, round) })));
+  const state = () => sink.state('sectioned_upsert');
+  const open = async (sections: number): Promise<void> => eventually(
+    `section ${sections} is written`, () => state().open?.sections === sections && state().open?.isWriting === false, 20_000);
+  const start = at(0);
+  change(start, ids.map((id) => [id, 'a']));
+  note(start + 1n);
+  await eventually('the first span is committed', () => (state().committed?.[0] ?? 0n) > start, 20_000);
+  change(start + 55_000n, ids.map((id) => [id, id % 10 === 0 ? null : 'b']));
+  await open(1);
+  change(start + 58_000n, ids.map((id) => [id, id % 7 === 0 ? null : 'c']));
+  await open(2);
+  change(start + 60_000n, [[1, 'd'], [2, null], [7, 'd'], [10, 'd'], [SECTION_ROWS + 1, 'd']]);
+  note(start + 60_001n);
+  await eventually('the span is committed', () => (state().committed?.[0] ?? 0n) > start + 60_000n, 20_000);
+}
+
 const SINKS = ['every_type', 'no_time'].flatMap((name) => [
   `CREATE SINK ${name}_upsert FROM ${name} INTO ICEBERG CATALOG CONNECTION c (NAMESPACE = '${NAMESPACE}', TABLE = '${name}_upsert')
      KEY (id) MODE UPSERT WITH (COMMIT INTERVAL = '1s');`,
@@ -133,11 +175,14 @@ async function playSteps(): Promise<void> {
   const sql = `CREATE CONNECTION c TO ICEBERG CATALOG (CATALOG TYPE = 'rest', URL = '${catalog.catalogUri}', CREDENTIAL = NONE);
     ${SINKS.join('\n')}
     CREATE SINK null_keys_upsert FROM null_keys INTO ICEBERG CATALOG CONNECTION c (NAMESPACE = '${NAMESPACE}', TABLE = 'null_keys_upsert')
-      KEY (a, b) MODE UPSERT WITH (COMMIT INTERVAL = '1s');`;
+      KEY (a, b) MODE UPSERT WITH (COMMIT INTERVAL = '1s');
+    CREATE SINK sectioned_upsert FROM sectioned INTO ICEBERG CATALOG CONNECTION c (NAMESPACE = '${NAMESPACE}', TABLE = 'sectioned_upsert')
+      KEY (id) MODE UPSERT WITH (COMMIT INTERVAL = '60s');`;
+  sectioned = createModel(standIn, 'sectioned', columns('id bigint not null', 'v text not null'), { start: START, keys: [[0]] });
   prepareStory();
   prepareNullKeys();
   sink = startInProcess({ materializeUrl: standIn.url, spillDir: join(scratch, 'spill'), sql });
-  const names = ['every_type_upsert', 'every_type_append', 'no_time_upsert', 'no_time_append', 'null_keys_upsert'];
+  const names = ['every_type_upsert', 'every_type_append', 'no_time_upsert', 'no_time_append', 'null_keys_upsert', 'sectioned_upsert'];
   const committed = (table: string): bigint => sink.state(table).committed?.[0] ?? 0n;
   // The relations are empty so far; the sinks are there before the first row.
   for (const relation of standIn.relations()) standIn.advance(START + 1000n, relation);
@@ -151,6 +196,7 @@ async function playSteps(): Promise<void> {
       });
     }
   }
+  await playSections();
 }
 
 afterAll(async () => {
@@ -165,15 +211,16 @@ afterAll(async () => {
 interface SnapshotSeen {
   readonly id: bigint;
   readonly frontier: bigint;
+  readonly sequenceNumber: number;
 }
 
 async function snapshotsOf(table: string): Promise<readonly SnapshotSeen[]> {
   const response = await fetch(`${catalog.catalogUri}/v1/namespaces/${NAMESPACE}/tables/${table}`);
   const { metadata } = exactJson(await response.text()) as {
-    metadata: { snapshots: { 'snapshot-id': number | bigint; 'summary': Record<string, string> }[] };
+    metadata: { snapshots: { 'snapshot-id': number | bigint; 'sequence-number': number; 'summary': Record<string, string> }[] };
   };
   return metadata.snapshots.map((snapshot) => ({
-    id: BigInt(snapshot['snapshot-id']), frontier: BigInt(/\d+/.exec(snapshot.summary['mz-frontier'] ?? '')?.[0] ?? -1),
+    id: BigInt(snapshot['snapshot-id']), sequenceNumber: snapshot['sequence-number'], frontier: BigInt(/\d+/.exec(snapshot.summary['mz-frontier'] ?? '')?.[0] ?? -1),
   }));
 }
 
@@ -221,6 +268,16 @@ describe('GIVEN a table with every type, appended', () => {
     'THEN %s shows the change log at each snapshot', (engine) => expectAgreement(engine, 'every_type_append'));
 
   test('THEN spark shows the change log at each snapshot, where no column is a time of day', () => expectAgreement('spark', 'no_time_append'));
+});
+
+describe('GIVEN a span that was encoded in three sections before it closed', () => {
+  test('THEN its snapshot has taken three sequence numbers', async () => {
+    const numbers = (await snapshotsOf('sectioned_upsert')).map(({ sequenceNumber }) => sequenceNumber);
+    expect((numbers.at(-1) ?? 0) - (numbers.at(-2) ?? 0)).toBe(3);
+  });
+
+  test.each(['java', 'spark', 'trino', 'duckdb'] as const)(
+    'THEN %s shows the relation at each snapshot', (engine) => expectAgreement(engine, 'sectioned_upsert'), 60_000);
 });
 
 describe('GIVEN keys that are null, in part or all', () => {
