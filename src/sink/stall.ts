@@ -58,8 +58,14 @@ function describePipeline(state: SinkState): Wait | null {
   }
   if (state.ready !== null) return { waitsFor: 'commit', detail: `the commit of span ${formatSpan(state.ready.batch.span)} to begin` };
   if (state.lower === null) return { waitsFor: 'snapshot', detail: 'the snapshot of the relation to be complete' };
-  if (state.stash.rowCount === 0) return null;
-  return { waitsFor: 'source-progress', detail: `progress of the relation beyond ${observedText(state)}, ${state.stash.rowCount} rows wait` };
+  const { open, stash } = state;
+  if (open?.isWriting === true) {
+    const detail = `the rows below ${formatFrontier(open.upper)} to be encoded, ahead of the close of their span${causeText(state)}`;
+    return { waitsFor: 'encode-and-upload', detail };
+  }
+  if (stash.rowCount === 0 && open === null) return null;
+  const encoded = open === null ? '' : `, and those below ${formatFrontier(open.upper)}, encoded already`;
+  return { waitsFor: 'source-progress', detail: `progress of the relation beyond ${observedText(state)}, ${stash.rowCount} rows wait${encoded}` };
 }
 
 const COMMIT_STEPS: Readonly<Record<Committing['step'], string>> = {

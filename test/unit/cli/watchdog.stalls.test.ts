@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { watchSink } from '../../../src/cli/watchdog.ts';
 import { SinkError } from '../../../src/errors.ts';
+import type { SinkSettings } from '../../../src/sink/effects.ts';
 import { type RunningSink, type SinkPorts, runSink } from '../../../src/sink/driver.ts';
 import { type MemoryWorld, memoryWorld, settled } from '../../doubles/memory-world.ts';
 import { LIMITS, insert, settings } from '../../doubles/started-sink.ts';
@@ -20,10 +21,10 @@ interface Watched {
   last(event: string): Readonly<Record<string, unknown>>;
 }
 
-async function watched(change: (world: MemoryWorld) => Partial<SinkPorts> = () => ({}), commitIntervalMs = 1_000): Promise<Watched> {
+async function watched(change: (world: MemoryWorld) => Partial<SinkPorts> = () => ({}), commitIntervalMs = 1_000, over: Partial<SinkSettings> = {}): Promise<Watched> {
   const world = memoryWorld();
   const ports = { ...world.ports, ...change(world) };
-  const sink = runSink(settings({ commitIntervalMs }), ports, LIMITS);
+  const sink = runSink(settings({ commitIntervalMs, ...over }), ports, LIMITS);
   const end = watchSink(sink, world.clock, world.ports.log);
   await settled();
   const seen = () => world.log.filter(({ event }) => event === 'stalled' || event === 'stall-over' || event === 'source-silent');
@@ -69,6 +70,29 @@ describe('GIVEN a sink whose rows do not get into the table', () => {
     await progressFor(it, 75, 2_000n);
     expect(it.reports()).toContain('stalled encode-and-upload');
     expect(it.last('stalled')).toMatchObject({ detail: expect.stringMatching(/the files of span .*1001.* to be encoded and uploaded/) as string });
+  });
+
+  test.each([
+    ['the encoder hangs on it', true, 'stalled encode-and-upload', 'the rows below [1900] to be encoded, ahead of the close of their span'],
+    ['the source says nothing more', false, 'stalled source-progress', 'progress of the relation beyond [1900], 0 rows wait, and those below [1900], encoded already'],
+  ])('WHEN a span is encoded ahead of its close and %s THEN it is not silent about its rows', async (_what, hangs, report, detail) => {
+    let sessions = 0;
+    const it = await watched(({ ports }) => ({
+      encoder: {
+        open: (plan, receiver) => {
+          sessions += 1;
+          return { ...ports.encoder.open(plan, receiver), ...(hangs && sessions > 1 ? { finish: never } : {}) };
+        },
+        close: () => Promise.resolve(),
+      },
+    }), 1_000, { sectionBytesMin: 1 });
+    await snapshot(it);
+    it.world.source.rows(insert('7\tg', 1_500n));
+    it.world.source.progress(1_900n);
+    for (let second = 0; second < 75; second++) await it.world.clock.advance(1_000);
+    expect(it.sink.state().open?.isWriting).toBe(hangs);
+    expect(it.reports()).toContain(report);
+    expect(it.last('stalled')).toMatchObject({ detail });
   });
 
   test('WHEN an upload hangs THEN it is stalled on encode-and-upload', async () => {

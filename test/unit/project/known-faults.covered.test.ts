@@ -31,6 +31,7 @@ const COVERED: readonly (readonly [rows: string, file: string, name: string])[] 
   ['P5', 'test/simulation/seeds.simulation.test.ts', 'GIVEN'],
   ['P6', DECIDE, 'WHEN our snapshot exists but main was rolled back past it THEN it is not taken for success'],
   ['P7', UPSERT, 'WHEN many updates of one key fall into one wide span, at times in any order THEN the last one alone is there'],
+  ['P7', 'test/unit/sink/driver.sections.test.ts', 'WHEN it closes THEN one snapshot has all of it, and later sections win over earlier ones'],
   ['P7', DRIVER, 'WHEN commits are slow THEN the next span is wider instead of a queue growing'],
   ['P8', DRIVER, 'WHEN later rows come before the snapshot is closed THEN they wait for a span of their own'],
   ['P9', DECIDE, 'WHEN another copy took the first snapshot of the table THEN ours is not added to it'],
