@@ -30,8 +30,8 @@ export interface AheadInput {
   /** Source time between the last two progress messages: when the next one will come, as far as one can know. */
   readonly progressGapMs: number;
   readonly commitIntervalMs: number;
-  /** Held in the stash. */
-  readonly heldBytes: number;
+  /** Of the stash, in memory and on disk. */
+  readonly rowBytes: number;
   /** True when a stashed row lies below `observed`. */
   readonly hasClosedRows: boolean;
   /** Sections that the span has already. */
@@ -40,14 +40,14 @@ export interface AheadInput {
 }
 
 export function isSectionDue(input: AheadInput): boolean {
-  const { lower, observed, heldBytes } = input;
-  if (!input.hasClosedRows || heldBytes < input.sectionBytesMin || input.sections + 1 >= SECTIONS_MAX) return false;
+  const { lower, observed, rowBytes } = input;
+  if (!input.hasClosedRows || rowBytes < input.sectionBytesMin || input.sections + 1 >= SECTIONS_MAX) return false;
   // Nothing is in sight of a fresh table's first span or of a complete input; both are sealed as they are.
   const [start] = lower;
   const [now] = observed;
   if (start === undefined || now === undefined || compareFrontiers(observed, lower) <= 0) return false;
   const toCloseMs = BigInt(input.commitIntervalMs) - (now - start);
   // A quarter more, for no source ticks evenly: the tick that is missed would be the last one before the close.
-  const leadMs = Math.max(input.progressGapMs * 1.25, heldBytes / ENCODED_BYTES_PER_MS);
+  const leadMs = Math.max(input.progressGapMs * 1.25, rowBytes / ENCODED_BYTES_PER_MS);
   return toCloseMs > 0n && toCloseMs <= BigInt(Math.ceil(leadMs));
 }

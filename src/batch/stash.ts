@@ -13,7 +13,10 @@ import { type RowChunk, chunkBytes } from './row-chunk.ts';
 
 export interface StashFacts {
   readonly rowCount: number;
+  /** In memory. */
   readonly heldBytes: number;
+  /** On disk, or on the way there. */
+  readonly spilledBytes: number;
   /** Least time of any row, in memory or on disk; null when there is none. */
   readonly minTime: bigint | null;
 }
@@ -23,6 +26,7 @@ export class Stash {
   #heldBytes = 0;
   #rowsHeld = 0;
   #rowsSpilled = 0;
+  #spilledBytes = 0;
   #minTime: bigint | null = null;
   #spilledMaxTime: bigint | null = null;
 
@@ -35,13 +39,16 @@ export class Stash {
   }
 
   facts(): StashFacts {
-    return { rowCount: this.#rowsHeld + this.#rowsSpilled, heldBytes: this.#heldBytes, minTime: this.#minTime };
+    return {
+      rowCount: this.#rowsHeld + this.#rowsSpilled, heldBytes: this.#heldBytes, spilledBytes: this.#spilledBytes, minTime: this.#minTime,
+    };
   }
 
   /** Hands out everything in memory, to be appended to the partitions on disk. */
   takeForSpill(): readonly RowChunk[] {
     const chunks = this.#chunks;
     this.#chunks = [];
+    this.#spilledBytes += this.#heldBytes;
     this.#heldBytes = 0;
     this.#rowsSpilled += this.#rowsHeld;
     this.#rowsHeld = 0;
@@ -79,6 +86,7 @@ export class Stash {
     this.#heldBytes = 0;
     this.#rowsHeld = 0;
     this.#rowsSpilled = 0;
+    this.#spilledBytes = 0;
     this.#minTime = null;
     this.#spilledMaxTime = null;
   }

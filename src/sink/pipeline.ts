@@ -81,7 +81,7 @@ function isAheadDue(state: SinkState, lower: Frontier, observed: Frontier): bool
   const { settings, stash, progressGapMs, open } = state;
   const { commitIntervalMs, sectionBytesMin } = settings;
   return state.encodeAhead && isSectionDue({
-    lower, observed, progressGapMs, commitIntervalMs, sectionBytesMin, heldBytes: stash.heldBytes,
+    lower, observed, progressGapMs, commitIntervalMs, sectionBytesMin, rowBytes: stash.heldBytes + stash.spilledBytes,
     hasClosedRows: hasClosedRows(state, observed), sections: open?.sections ?? 0,
   });
 }

@@ -100,7 +100,7 @@ export interface SinkState {
   readonly lastError: SinkError | null;
 }
 
-export const EMPTY_STASH: StashFacts = { rowCount: 0, heldBytes: 0, minTime: null };
+export const EMPTY_STASH: StashFacts = { rowCount: 0, heldBytes: 0, spilledBytes: 0, minTime: null };
 
 export function initialState(settings: SinkSettings): SinkState {
   return {

@@ -3,7 +3,7 @@ import { type AheadInput, SECTIONS_MAX, SECTION_BYTES_MIN, isSectionDue } from '
 
 /** A span that began at 1000 s and closes at 1060 s, with ticks of a second, and 59 of its seconds gathered. */
 const input = (over: Partial<AheadInput> = {}): AheadInput => ({
-  lower: [1_000_000n], observed: [1_059_000n], progressGapMs: 1_000, commitIntervalMs: 60_000, heldBytes: 20_000_000, hasClosedRows: true,
+  lower: [1_000_000n], observed: [1_059_000n], progressGapMs: 1_000, commitIntervalMs: 60_000, rowBytes: 20_000_000, hasClosedRows: true,
   sections: 0, sectionBytesMin: SECTION_BYTES_MIN, ...over,
 });
 
@@ -18,12 +18,12 @@ describe('GIVEN a span that closes with one of the next ticks', () => {
   });
 
   test('WHEN there is more than can be encoded in a tick THEN it begins earlier', () => {
-    expect(isSectionDue(input({ observed: [1_055_500n], heldBytes: 250_000_000 }))).toBe(true);
-    expect(isSectionDue(input({ observed: [1_054_500n], heldBytes: 250_000_000 }))).toBe(false);
+    expect(isSectionDue(input({ observed: [1_055_500n], rowBytes: 250_000_000 }))).toBe(true);
+    expect(isSectionDue(input({ observed: [1_054_500n], rowBytes: 250_000_000 }))).toBe(false);
   });
 
   test.each([
-    ['little has come', { heldBytes: SECTION_BYTES_MIN - 1 }],
+    ['little has come', { rowBytes: SECTION_BYTES_MIN - 1 }],
     ['nothing of it is closed', { hasClosedRows: false }],
     ['it is due to be closed itself', { observed: [1_060_000n] as const }],
     ['it has as many sections as it may', { sections: SECTIONS_MAX - 1 }],
