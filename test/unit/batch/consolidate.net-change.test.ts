@@ -40,7 +40,7 @@ describe('GIVEN the changes of a span', () => {
   });
 
   test('WHEN spans of all sizes follow each other THEN none has anything of the one before it', () => {
-    const sizes = [3, 300_000, 5, 131_073, 1, 524_288, 0, 524_289, 17];
+    const sizes = [3, 200_000, 5, 65_537, 1, 524_289, 0, 17];
     for (const [turn, size] of sizes.entries()) {
       const chunk = chunkOf(Array.from({ length: size }, (_, index) => ({ row: `${index}\t${turn}`, diff: index % 3 === 0 ? -1n : 1n })), hashOf);
       const net = consolidate([chunk], [0]);
