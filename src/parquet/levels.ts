@@ -5,7 +5,7 @@
  * The tree is walked once from the top; each step turns the slots of a node into those of what is below it, and
  * siblings share the slots of their parent. A flat column without nulls passes through without any array made.
  */
-import type { Data } from 'apache-arrow';
+import type { Data } from 'apache-arrow/data';
 
 import { invariant } from '../errors.ts';
 import type { ParquetNode } from './schema.ts';

@@ -6,7 +6,7 @@
  * whose bits are all that counts here); `decimal` integers of four such words, big-endian only in the file; `fixed`
  * bytes of one length; `bytes` with Arrow's offsets.
  */
-import type { Data } from 'apache-arrow';
+import type { Data } from 'apache-arrow/data';
 
 import type { PrimitiveType } from '../iceberg/types.ts';
 import type { Slots } from './levels.ts';

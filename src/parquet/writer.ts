@@ -5,7 +5,7 @@
  * What `emit` gets is a view of a buffer that is used again: it must copy. Pages come one by one, so a copy into the
  * caller's larger part is the only one.
  */
-import type { Data } from 'apache-arrow';
+import type { Data } from 'apache-arrow/data';
 
 import { invariant } from '../errors.ts';
 import type { Schema } from '../iceberg/types.ts';

@@ -2,10 +2,11 @@
  * Iceberg types as Arrow types, with the field id on every field at every depth (`PARQUET:field_id`, which
  * parquet-wasm turns into the Parquet field id) and Iceberg's names inside lists and maps.
  */
+import { Field, Schema as ArrowSchema } from 'apache-arrow/schema';
 import {
-  Binary, Bool, type DataType, DateDay, Decimal, Field, FixedSizeBinary, Float32, Float64, Int32, Int64, List, Map_,
-  Schema as ArrowSchema, Struct, TimeMicrosecond, TimestampMicrosecond, Utf8,
-} from 'apache-arrow';
+  Binary, Bool, type DataType, DateDay, Decimal, FixedSizeBinary, Float32, Float64, Int32, Int64, List, Map_, Struct,
+  TimeMicrosecond, TimestampMicrosecond, Utf8,
+} from 'apache-arrow/type';
 
 import { invariant } from '../errors.ts';
 import type { IcebergType, ListType, MapType, NestedField, Schema } from '../iceberg/types.ts';

@@ -3,7 +3,8 @@
  * the one codec that Node doesn't have, snappy. That one is loaded when a table asks for it: a megabyte-sized module
  * and a heap that never shrinks are no price for every worker to pay.
  */
-import type { Data, Struct } from 'apache-arrow';
+import type { Data } from 'apache-arrow/data';
+import type { Struct } from 'apache-arrow/type';
 
 import { asSinkError, invariant } from '../errors.ts';
 import type { Schema } from '../iceberg/types.ts';

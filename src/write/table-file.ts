@@ -2,7 +2,8 @@
  * Rows in, finished files of one kind out: a batch fills, becomes a row group, and the file is closed when it has
  * its size. Columns and their buffers live as long as the span and are reused by every batch and file.
  */
-import { type Data, Struct, makeData } from 'apache-arrow';
+import { type Data, makeData } from 'apache-arrow/data';
+import { Struct } from 'apache-arrow/type';
 
 import { asSinkError, invariant } from '../errors.ts';
 import type { DataFile, FileContent } from '../iceberg/data-file.ts';

@@ -1,7 +1,8 @@
 /** Columns of strings, binary and fixed-size binary: text, char, bytea, uuid and all that is kept as text. */
 import { isUtf8 } from 'node:buffer';
 
-import { Binary, type Data, FixedSizeBinary, Utf8, makeData } from 'apache-arrow';
+import { type Data, makeData } from 'apache-arrow/data';
+import { Binary, FixedSizeBinary, Utf8 } from 'apache-arrow/type';
 
 import { giveBack, grownBytes, grownInt32 } from './array-memory.ts';
 import { type FieldBlock, type LeafSpec, TAB, malformed, unrepresentable } from './column.ts';

@@ -6,7 +6,7 @@
  * struct gives its required children a placeholder that counts as null in the metrics and is never read: the
  * parent's validity hides it.
  */
-import type { Data } from 'apache-arrow';
+import type { Data } from 'apache-arrow/data';
 
 import type { PrimitiveType } from '../../iceberg/types.ts';
 

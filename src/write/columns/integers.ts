@@ -1,7 +1,6 @@
 /** Columns of 32 and 64 bit integers: int, long, date, time, timestamps. 64 bits are two words, low first. */
-import {
-  type Data, DateDay, Int32, Int64, TimeMicrosecond, TimestampMicrosecond, makeData,
-} from 'apache-arrow';
+import { type Data, makeData } from 'apache-arrow/data';
+import { DateDay, Int32, Int64, TimeMicrosecond, TimestampMicrosecond } from 'apache-arrow/type';
 
 import { type FieldBlock, type LeafSpec, TAB } from './column.ts';
 import { giveBack, grownInt32 } from './array-memory.ts';

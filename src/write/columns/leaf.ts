@@ -2,7 +2,7 @@
  * The part that all leaf columns share: length, nulls and the running metrics. A leaf's values lie in typed
  * arrays that double when full; what lies under a null is whatever was there, Arrow never looks.
  */
-import type { Data } from 'apache-arrow';
+import type { Data } from 'apache-arrow/data';
 
 import type { PrimitiveType } from '../../iceberg/types.ts';
 import type { FieldBlock, LeafColumn, LeafMetrics, LeafSpec } from './column.ts';

@@ -2,7 +2,7 @@
  * The column for a SQL type going into an Iceberg type. The SQL type says how the text reads, the table's type
  * how the value is kept (a uuid may go into fixed(16), string or uuid).
  */
-import { type List, type Map_, Struct } from 'apache-arrow';
+import { type List, type Map_, Struct } from 'apache-arrow/type';
 
 import { invariant } from '../../errors.ts';
 import type { IcebergType, NestedField, PrimitiveType, StructType } from '../../iceberg/types.ts';

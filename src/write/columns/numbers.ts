@@ -1,5 +1,6 @@
 /** Columns of booleans, floats and decimals. */
-import { Bool, type Data, Decimal, Float32, Float64, makeData } from 'apache-arrow';
+import { type Data, makeData } from 'apache-arrow/data';
+import { Bool, Decimal, Float32, Float64 } from 'apache-arrow/type';
 
 import { invariant } from '../../errors.ts';
 import { type FieldBlock, type LeafSpec, TAB, malformed } from './column.ts';

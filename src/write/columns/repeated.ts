@@ -1,5 +1,6 @@
 /** Columns that hold any number of items per value: lists, arrays and maps. */
-import { type Data, type List, type Map_, Struct, makeData } from 'apache-arrow';
+import { type Data, makeData } from 'apache-arrow/data';
+import { type List, type Map_, Struct } from 'apache-arrow/type';
 
 import { invariant } from '../../errors.ts';
 import {

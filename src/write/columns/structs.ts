@@ -2,7 +2,8 @@
  * Columns of structs: records, ranges, and arrays (a struct of items and dimensions). Fields are decoded in the
  * order of their text and handed to Arrow in the order of the table, which may be another one.
  */
-import { type Data, type Struct, makeData } from 'apache-arrow';
+import { type Data, makeData } from 'apache-arrow/data';
+import type { Struct } from 'apache-arrow/type';
 
 import { invariant } from '../../errors.ts';
 import {
