@@ -63,7 +63,7 @@ function emptyList(length: number): RowList {
   return { length, chunks: new Uint32Array(length), rows: new Uint32Array(length) };
 }
 
-/** At least half as many places again as entries: probes stay short. */
+/** At least half as many places again as entries: probes stay short, two or three on average. */
 function tableSize(entries: number): number {
   return powerOfTwo(entries * 1.5);
 }
@@ -86,11 +86,51 @@ interface RowTable {
   readonly found: Distinct & { length: number };
 }
 
+/**
+ * Far more probes than that are no accident: whoever may put a text into the relation can choose it so that all rows meet in one place, and
+ * finding them would take the square of their number, in every attempt again. Such rows are found by V8's own hash of
+ * their text, which nobody outside can foresee; it takes longer for rows as they usually are.
+ */
+const PROBES_PER_ROW = 32;
+const PROBES_MIN = 4096;
+
 /** Each distinct row once, with the sum of its diffs. What it returns is good until the next call. */
 function sumDiffs(chunks: readonly RowChunk[]): Distinct {
-  const table = emptyTable(chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0));
-  for (let index = 0; index < chunks.length; index++) sumChunk(table, chunks, index);
-  return table.found;
+  const rows = chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0);
+  const table = emptyTable(rows);
+  const inTime = chunks.every((_, index) => sumChunk(table, chunks, index));
+  return inTime ? table.found : sumByText(emptyTable(rows).found, chunks);
+}
+
+function sumByText(found: RowTable['found'], chunks: readonly RowChunk[]): Distinct {
+  const indices = new Map<string, number>();
+  for (const [chunkIndex, chunk] of chunks.entries()) {
+    const words = diffWords(chunk);
+    for (let row = 0; row < chunk.rowCount; row++) {
+      const text = latin1(chunk, chunk.starts[row] ?? 0, chunk.ends[row] ?? 0);
+      let index = indices.get(text);
+      if (index === undefined) {
+        index = enter(found, chunkIndex, row);
+        indices.set(text, index);
+      }
+      found.sums[index] = addDiff(found.sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
+    }
+  }
+  return found;
+}
+
+/** The next distinct row. */
+function enter(found: RowTable['found'], chunk: number, row: number): number {
+  const index = found.length++;
+  found.chunks[index] = chunk;
+  found.rows[index] = row;
+  found.sums[index] = 0;
+  return index;
+}
+
+/** A character a byte: equal when the bytes are. */
+function latin1({ bytes }: RowChunk, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
 }
 
 /** Rows of a table that is kept: 14 MB. */
@@ -119,13 +159,16 @@ function emptyTable(rows: number): RowTable {
   return { ...table, places: table.places.subarray(0, size).fill(-1) };
 }
 
-function sumChunk({ places, hashes, found }: RowTable, chunks: readonly RowChunk[], chunkIndex: number): void {
+/** False: it takes too long. */
+function sumChunk(table: RowTable, chunks: readonly RowChunk[], chunkIndex: number): boolean {
+  const { places, hashes, found } = table;
   const chunk = chunks[chunkIndex];
-  if (chunk === undefined) return;
+  if (chunk === undefined) return true;
   const { bytes, starts, ends, rowCount } = chunk;
   const mask = places.length - 1;
   const words = diffWords(chunk);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let probes = PROBES_PER_ROW * rowCount + PROBES_MIN;
   for (let row = 0; row < rowCount; row++) {
     const start = starts[row] ?? 0;
     const end = ends[row] ?? 0;
@@ -135,17 +178,17 @@ function sumChunk({ places, hashes, found }: RowTable, chunks: readonly RowChunk
     while (index >= 0 && !(hashes[index] === hash && sameRow(chunks, found, index, bytes, start, end))) {
       place = (place + 1) & mask;
       index = places[place] ?? -1;
+      probes -= 1;
     }
+    if (probes < 0) return false;
     if (index < 0) {
-      index = found.length++;
+      index = enter(found, chunkIndex, row);
       places[place] = index;
-      found.chunks[index] = chunkIndex;
-      found.rows[index] = row;
       hashes[index] = hash;
-      found.sums[index] = 0;
     }
     found.sums[index] = addDiff(found.sums[index] ?? 0, words[row * 2] ?? 0, words[row * 2 + 1] ?? 0);
   }
+  return true;
 }
 
 /** The diffs as pairs of words, low first: a BigInt per row would cost more than the rest of the loop. */
@@ -213,6 +256,7 @@ function sameBytes(
 function onePerKey(chunks: readonly RowChunk[], rows: RowList, keyColumns: readonly number[]): RowList {
   const mask = tableSize(rows.length) - 1;
   const table = new Int32Array(mask + 1).fill(-1);
+  let probes = PROBES_PER_ROW * rows.length + PROBES_MIN;
   let length = 0;
   for (let index = 0; index < rows.length; index++) {
     const chunkIndex = rows.chunks[index] ?? 0;
@@ -223,7 +267,9 @@ function onePerKey(chunks: readonly RowChunk[], rows: RowList, keyColumns: reado
     while (found >= 0 && !sameKey(chunks, rows, found, chunkIndex, row, hash, keyColumns)) {
       place = (place + 1) & mask;
       found = table[place] ?? -1;
+      probes -= 1;
     }
+    if (probes < 0) return onePerKeyText(chunks, rows, keyColumns, length, index);
     if (found >= 0) continue;
     table[place] = length;
     // In place: `length` never overtakes `index`.
@@ -232,6 +278,36 @@ function onePerKey(chunks: readonly RowChunk[], rows: RowList, keyColumns: reado
     length += 1;
   }
   return { length, chunks: rows.chunks, rows: rows.rows };
+}
+
+/** The same for keys that meet in one place: goes on at `from`, behind which the first `length` rows are one of each key. */
+function onePerKeyText(
+  chunks: readonly RowChunk[], rows: RowList, keyColumns: readonly number[], length: number, from: number,
+): RowList {
+  const keyOf = (index: number): string => keyText(chunks[rows.chunks[index] ?? 0], rows.rows[index] ?? 0, keyColumns);
+  const seen = new Set(Array.from({ length }, (_, index) => keyOf(index)));
+  let next = length;
+  for (let index = from; index < rows.length; index++) {
+    const key = keyOf(index);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    rows.chunks[next] = rows.chunks[index] ?? 0;
+    rows.rows[next] = rows.rows[index] ?? 0;
+    next += 1;
+  }
+  return { length: next, chunks: rows.chunks, rows: rows.rows };
+}
+
+/** Fields hold no raw tab, so one between them keeps them apart. */
+function keyText(chunk: RowChunk | undefined, row: number, keyColumns: readonly number[]): string {
+  invariant(chunk !== undefined, 'a row lies in one of the chunks');
+  const start = chunk.starts[row] ?? 0;
+  const end = chunk.ends[row] ?? 0;
+  if (keyColumns.length === 0) return latin1(chunk, start, end);
+  return keyColumns.map((column) => {
+    const field = fieldStart(chunk.bytes, start, end, column);
+    return latin1(chunk, field, fieldEnd(chunk.bytes, field, end));
+  }).join('\t');
 }
 
 function sameKey(

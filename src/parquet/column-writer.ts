@@ -135,7 +135,7 @@ export class ColumnWriter {
     return chunk;
   }
 
-  /** Numbers the values by the dictionary as far as that goes, and returns how far; -1 without one, even of no values. */
+  /** Numbers the values by the dictionary as far as that goes, and returns how far; -1 without one, or one without a value: a page of NULLs alone is plain. */
   #number(values: Values): number {
     const { scratch } = this.#options;
     if (scratch.indices.length < values.count) scratch.indices = new Int32Array(values.count);
@@ -143,10 +143,12 @@ export class ColumnWriter {
     if (this.#encoding !== 'dictionary') return -1;
     const numbered = this.#dictionary.add(values, 0, values.count, scratch.indices);
     if (numbered < values.count) this.#encoding = 'plain';
-    return numbered;
+    return this.#dictionary.size === 0 ? -1 : numbered;
   }
 
   #choose(values: Values, indices: Int32Array): PageEncoding {
+    // The format has no dictionary of booleans.
+    if (values.form === 'bits') return 'plain';
     const known = this.#options.memory.recall(this.column.fieldId);
     this.#isRecalled = known !== null;
     if (known === null) return this.#isWorthNumbering(values, indices) ? 'dictionary' : 'plain';

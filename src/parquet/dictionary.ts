@@ -10,6 +10,12 @@ import { encodePlain } from './plain.ts';
 import type { DecimalValues, Values, WordValues } from './values.ts';
 
 const FIRST_SLOTS = 1024;
+/**
+ * With a table half full a value needs one or two. Far more means values that were chosen to meet in one place, and looking each of them up
+ * would take the square of their number; then the rest of the chunk does without a dictionary.
+ */
+const PROBES_PER_VALUE = 8;
+const PROBES_MIN = 1024;
 
 /** Byte strings: between offsets, or of one width, the first being that of index `origin`. */
 interface ByteSource {
@@ -51,7 +57,7 @@ export class Dictionary {
 
   /**
    * Puts the numbers of `values[from..to)` into `indices`, at the values' places. Returns where it stopped: `to`, or
-   * the first value that the dictionary has no room for.
+   * the first value that the dictionary has no room for, or takes too long to find.
    */
   add(values: Values, from: number, to: number, indices: Int32Array): number {
     switch (values.form) {
@@ -67,6 +73,7 @@ export class Dictionary {
 
   #addWords({ words }: WordValues, from: number, to: number, indices: Int32Array): number {
     let entries = this.#entryWords();
+    let probes = probesFor(to - from);
     for (let index = from; index < to; index++) {
       const word = words[index] ?? 0;
       const hash = mix(word);
@@ -75,7 +82,9 @@ export class Dictionary {
       while (entry !== 0 && entries[entry - 1] !== word) {
         slot = (slot + 1) & (this.#slots.length - 1);
         entry = this.#slots[slot] ?? 0;
+        probes -= 1;
       }
+      if (probes < 0) return index;
       if (entry === 0) {
         if (!this.#hasRoom(4)) return index;
         this.#page.uint32(word);
@@ -89,6 +98,7 @@ export class Dictionary {
 
   #addDoubleWords({ words }: WordValues, from: number, to: number, indices: Int32Array): number {
     let entries = this.#entryWords();
+    let probes = probesFor(to - from);
     for (let index = from; index < to; index++) {
       const low = words[index * 2] ?? 0;
       const high = words[index * 2 + 1] ?? 0;
@@ -98,7 +108,9 @@ export class Dictionary {
       while (entry !== 0 && !(entries[entry * 2 - 2] === low && entries[entry * 2 - 1] === high)) {
         slot = (slot + 1) & (this.#slots.length - 1);
         entry = this.#slots[slot] ?? 0;
+        probes -= 1;
       }
+      if (probes < 0) return index;
       if (entry === 0) {
         if (!this.#hasRoom(8)) return index;
         this.#page.uint32(low);
@@ -124,6 +136,7 @@ export class Dictionary {
     const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
     let slots = this.#slots;
     let hashes = this.#hashes;
+    let probes = probesFor(to - from);
     for (let index = from; index < to; index++) {
       const start = offsets === null ? (index - origin) * width : offsets[index] ?? 0;
       const length = offsets === null ? width : (offsets[index + 1] ?? 0) - start;
@@ -133,7 +146,9 @@ export class Dictionary {
       while (entry !== 0 && !(hashes[entry - 1] === hash && this.#isEntry(entry, view, start, length, prefix))) {
         slot = (slot + 1) & (slots.length - 1);
         entry = slots[slot] ?? 0;
+        probes -= 1;
       }
+      if (probes < 0) return index;
       if (entry === 0) {
         if (!this.#hasRoom(length + prefix)) return index;
         if (prefix > 0) this.#page.uint32(length);
@@ -194,6 +209,10 @@ export class Dictionary {
     this.#starts = starts;
     this.#slots = slots;
   }
+}
+
+function probesFor(values: number): number {
+  return PROBES_PER_VALUE * values + PROBES_MIN;
 }
 
 /** Finalizer of MurmurHash3: each bit of the word reaches the low ones, which choose the slot. */

@@ -12,6 +12,8 @@ const GROWTH_BYTES = 1024 * 1024;
 /** Stores of files that are finished, with the memory they have grown to: the next file starts with it. */
 const spare: PageStore[] = [];
 const SPARE_MAX = 2;
+/** A row group holds less; one with a value of hundreds of megabytes gives its memory back. */
+const SPARE_BYTES_MAX = 64 * 1024 * 1024;
 
 export function takePageStore(): PageStore {
   return spare.pop() ?? new PageStore();
@@ -20,12 +22,17 @@ export function takePageStore(): PageStore {
 /** The store must not be used by whoever gives it back. */
 export function giveBackPageStore(store: PageStore): void {
   store.clear();
-  if (spare.length < SPARE_MAX) spare.push(store);
+  if (spare.length < SPARE_MAX && store.capacity <= SPARE_BYTES_MAX) spare.push(store);
 }
 
 export class PageStore {
   length = 0;
   readonly #buffer = new ArrayBuffer(0, { maxByteLength: STORE_BYTES_MAX });
+
+  /** Bytes of memory, used or not. */
+  get capacity(): number {
+    return this.#buffer.byteLength;
+  }
 
   /** Returns where the bytes lie. */
   append(bytes: Uint8Array): number {

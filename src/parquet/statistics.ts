@@ -25,6 +25,8 @@ export interface Bounds {
 
 /** Longer bounds are cut to this many bytes; parquet-mr's default for the page index. */
 const BOUND_BYTES = 64;
+/** What is looked at of a value to cut it: whether it is longer, and where a character ends. */
+const LOOKED_AT_BYTES = BOUND_BYTES + 4;
 
 export function orderOf(type: PrimitiveType): Order {
   const physical = physicalType(type);
@@ -33,7 +35,7 @@ export function orderOf(type: PrimitiveType): Order {
 }
 
 /**
- * Bounds of `values[from..to)`; null when there are none. `numbers`: those of the values in a dictionary, when they
+ * Bounds of `values[from..to)`, of byte arrays as much as `cutBounds` wants to see; null when there are none. `numbers`: those of the values in a dictionary, when they
  * have any, so that of equal byte arrays only one is compared.
  */
 export function boundsOf(
@@ -236,10 +238,13 @@ function bytesBounds(
     if (compareBytes(data, offsets, index, min) < 0) min = index;
     else if (compareBytes(data, offsets, index, max) > 0) max = index;
   }
-  return {
-    lower: data.slice(offsets[min], offsets[min + 1]),
-    upper: data.slice(offsets[max], offsets[max + 1]),
-  };
+  return { lower: beginning(data, offsets, min), upper: beginning(data, offsets, max) };
+}
+
+/** Of a value of hundreds of megabytes, no second copy is made to keep 64 bytes of it. */
+function beginning(data: Uint8Array, offsets: Int32Array, index: number): Uint8Array {
+  const start = offsets[index] ?? 0;
+  return data.slice(start, Math.min(offsets[index + 1] ?? 0, start + LOOKED_AT_BYTES));
 }
 
 function largest(numbers: Int32Array, from: number, to: number): number {

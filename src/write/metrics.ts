@@ -31,7 +31,8 @@ export function collectMetrics(leaves: readonly LeafColumn[], footer: ParquetFoo
     nullValueCounts.set(fieldId, BigInt(metrics.nulls));
     if (metrics.nans !== null) nanValueCounts.set(fieldId, BigInt(metrics.nans));
     const bounds = footer.bounds.get(fieldId);
-    if (bounds === undefined || !leaf.bounded || !hasBounds(type)) continue;
+    // Parquet leaves NaN out of its order; engines that have it above everything would skip its row by such bounds.
+    if (bounds === undefined || !leaf.bounded || !hasBounds(type) || (metrics.nans ?? 0) > 0) continue;
     lowerBounds.set(fieldId, lowerBound(type, bounds.lower));
     const upper = upperBound(type, bounds.upper);
     if (upper !== null) upperBounds.set(fieldId, upper);

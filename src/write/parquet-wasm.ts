@@ -5,6 +5,8 @@
  * on errors; a stream whose source fails ends like a good one, so the rows of the footer are compared with those
  * fed; a panic leaves promises behind that never settle, so every wait also watches the reading side.
  *
+ * Its statistics leave NaN out (parquet/statistics.ts says what that does to readers), so floats have none.
+ *
  * It has no levels of compression: `level` is for encoders that have a choice.
  */
 import {
@@ -80,11 +82,19 @@ function properties(options: ParquetOptions): WriterProperties {
     .setCompression(CODECS[options.codec])
     .setCreatedBy('mz-iceberg-sink')
     .setDictionaryEnabled(false)
-    .setStatisticsEnabled(EnabledStatistics.Chunk)
+    .setStatisticsEnabled(EnabledStatistics.None)
     .setMaxRowGroupSize(ROW_GROUP_ROWS)
     .setMaxRowGroupBytes(ROW_GROUP_BYTES);
+  for (const name of columnsWithStatistics(options)) builder = builder.setColumnStatisticsEnabled(name, EnabledStatistics.Chunk);
   for (const name of options.dictionaryColumns()) builder = builder.setColumnDictionaryEnabled(name, true);
   return builder.build();
+}
+
+/** The library finds columns by name at the top level only, so nested ones go without. */
+function columnsWithStatistics({ schema }: ParquetOptions): readonly string[] {
+  return parquetColumns(parquetTree(schema))
+    .filter(({ path, type }) => path.length === 1 && type.kind !== 'float' && type.kind !== 'double')
+    .flatMap(({ path }) => path);
 }
 
 /** IPC copies the column buffers, so the caller may reuse them at once. */

@@ -74,6 +74,11 @@ function upsertWriter(plan: WritePlan, policy: NullingPolicy, files: SpanFiles):
   };
 }
 
+/** Two keys that both became NULL would be one key in the table, and a delete of one would take the other with it. */
+function keepKeys(): NullingPolicy {
+  return { enabled: false, count: 0 };
+}
+
 /** A file with some of the relation's columns, its fields in the order of the table. */
 function openOutput(
   plan: WritePlan, policy: NullingPolicy, columns: readonly number[], content: 'data' | 'equality-deletes',
@@ -84,7 +89,7 @@ function openOutput(
   for (const index of columns) {
     const column = plan.columns[index];
     invariant(column !== undefined, 'a write plan has every column it names');
-    const slot = makeSlot(column.sqlType, column.field, policy);
+    const slot = makeSlot(column.sqlType, column.field, plan.keyColumns.includes(index) ? keepKeys() : policy);
     slots[index] = slot;
     byId.set(column.field.id, slot);
   }

@@ -126,6 +126,16 @@ describe('GIVEN a value that the table cannot hold', () => {
     await stage.waitForFrontier('nulled', START + 2001n);
     expect(await rowsOf(stage.lake, 'nulled')).toEqual([{ id: 0, v: null, note: 'n0' }]);
   });
+
+  test("WHEN the value is a key THEN the sink halts in spite of ON ROW ERROR = 'null': as NULL it would be the key of other rows too", async () => {
+    const model = stage.createModel('nulled_key', columns('k numeric', 'note text'), { keys: [[0]] });
+    model.commit(START, [[[null, 'is null']], [['1', 'one']]]);
+    const sink = stage.run({ from: 'nulled_key', table: 'nulled_key', mode: 'upsert', key: '(k)', options: "ON ROW ERROR = 'null'" });
+    await stage.waitForFrontier('nulled_key', START + 1n);
+    model.commit(START + 2000n, [[['NaN', 'not a number']]]);
+    expect(await sink.ended()).toMatchObject({ reason: 'halted', error: { code: 'row-not-representable' } });
+    expect(await rowsOf(stage.lake, 'nulled_key')).toEqual([{ k: '1.0000000000', note: 'one' }, { k: null, note: 'is null' }]);
+  });
 });
 
 /** An Iceberg type of a metadata.json in the spelling of the cases. */

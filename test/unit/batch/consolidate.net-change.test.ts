@@ -5,6 +5,32 @@ import { chunkOf } from '../../e2e/write/rows.ts';
 
 const hashOf = (row: string): number => Math.imul(Number(row.split('\t')[0]), 0x9e37_79b1) >>> 0;
 
+/** The inverse of an odd number modulo 2^32, by Newton's method. */
+const inverse = (odd: number): number => {
+  let found = odd;
+  for (let round = 0; round < 5; round++) found = Math.imul(found, 2 - Math.imul(odd, found));
+  return found;
+};
+const turned = (word: number, bits: number): number => (word << bits) | (word >>> (32 - bits));
+
+/** What `hashBytes` makes of a word, and the word that leads it to a given hash: everything it does can be undone. */
+const mixed = (hash: number, word: number): number =>
+  (Math.imul(turned(hash ^ Math.imul(turned(Math.imul(word, 0xcc9e_2d51), 15), 0x1b87_3593), 13), 5) + 0xe654_6b64) | 0;
+const wordTo = (hash: number, wanted: number): number => {
+  const before = turned(Math.imul(wanted - 0xe654_6b64, inverse(5)), 19) ^ hash;
+  return Math.imul(turned(Math.imul(before, inverse(0x1b87_3593)), 17), inverse(0xcc9e_2d51));
+};
+
+/** A row of two columns: twelve bytes, and the word that was chosen. */
+function rowOfHash(index: number, wanted: number): Uint8Array {
+  const row = Buffer.alloc(16);
+  row.write(`${String(index).padStart(8, '0')}\tabc`);
+  let hash = row.length;
+  for (let at = 0; at < 12; at += 4) hash = mixed(hash, row.readInt32LE(at));
+  row.writeInt32LE(wordTo(hash, wanted), 12);
+  return row;
+}
+
 describe('GIVEN the changes of a span', () => {
   test('WHEN a key changes and changes back THEN nothing is left', () => {
     const chunk = chunkOf([
@@ -50,6 +76,27 @@ describe('GIVEN the changes of a span', () => {
       const last = net.deletes.rows[net.deletes.length - 1];
       expect(last).toBe(size === 0 ? undefined : 3 * (retracted - 1));
     }
+  });
+
+  test('WHEN fifty thousand rows were chosen to have one hash THEN it ends in time, each of them once and with the sum of its diffs', () => {
+    const rows = Array.from({ length: 50_000 }, (_, index) => rowOfHash(index, 0x1234_5678));
+    const hashes = rows.map((row) => hashBytes(new DataView(row.buffer, row.byteOffset, row.length), 0, row.length));
+    expect(new Set(hashes).size).toBe(1);
+    const startMs = performance.now();
+    const net = consolidate([chunkOf(rows.map((row) => ({ row }))), chunkOf(rows.map((row, index) => ({ row, diff: index < 10 ? -1n : 1n })))], [0]);
+    expect(performance.now() - startMs).toBeLessThan(3_000);
+    expect([net.inserts.length, net.deletes.length]).toEqual([49_990, 0]);
+    expect(net.copies.every((copies) => copies === 2)).toBe(true);
+  });
+
+  test('WHEN a hundred thousand keys have one hash and are deleted THEN it ends in time, and each is deleted once', () => {
+    const chunk = chunkOf(Array.from({ length: 100_000 }, (_, index) => ({ row: `k${index >> 1}\t${index}`, diff: -1n })));
+    const startMs = performance.now();
+    const net = consolidate([chunk], [0]);
+    expect(performance.now() - startMs).toBeLessThan(3_000);
+    const deleted = Array.from({ length: net.deletes.length }, (_, index) => (net.deletes.rows[index] ?? 0) >> 1);
+    expect(new Set(deleted).size).toBe(50_000);
+    expect(deleted).toHaveLength(50_000);
   });
 
   test('WHEN two different rows have one hash THEN they stay two rows', () => {

@@ -2,11 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { IcebergType, Schema } from '../../../src/iceberg/types.ts';
 import { parquetColumns, parquetTree } from '../../../src/parquet/schema.ts';
+import { Dictionary } from '../../../src/parquet/dictionary.ts';
 import { createEncodingMemory } from '../../../src/parquet/encoding-memory.ts';
+import { giveBackPageStore, takePageStore } from '../../../src/parquet/page-store.ts';
+import { boundsOf } from '../../../src/parquet/statistics.ts';
 import { type ParquetFileOptions, openParquetFile } from '../../../src/parquet/writer.ts';
 import { readFooter } from '../../../src/write/parquet-footer.ts';
 import { type Judge, openJudge } from '../../e2e/write/duckdb.ts';
 import { type Row, schemaOf, toBatch } from '../../property/parquet/arrow-values.ts';
+import { readByArrowRust } from '../../property/parquet/strangers.ts';
 
 let judge: Judge;
 beforeAll(async () => { judge = await openJudge(); });
@@ -151,4 +155,75 @@ describe('GIVEN a file after others of the same columns', () => {
     encode(schema, [repeating(0).slice(0, 100)], { memory });
     expect(memory.recall(1)).toBeNull();
   });
+});
+
+describe('GIVEN a column that is remembered to be numbered by a dictionary', () => {
+  const remembered = () => {
+    const memory = createEncodingMemory();
+    memory.learn(1, { encoding: 'dictionary', compressors: new Map() });
+    return memory;
+  };
+  const encodings = async (bytes: Uint8Array) => String((await metadata(bytes, 'encodings'))[0]?.['encodings']);
+
+  test('WHEN it is of booleans THEN it is plain all the same: the format has no dictionary of them', async () => {
+    const schema = schemaOf([[{ kind: 'boolean' }, false]]);
+    const rows: Row[] = Array.from({ length: 40_000 }, (_, index) => ({ c0: index < 33_000 ? null : index % 3 === 0 }));
+    const { bytes } = encode(schema, [rows], { memory: remembered() });
+    expect(await encodings(bytes)).not.toContain('DICTIONARY');
+    expect(readByArrowRust(bytes)).toEqual(rows);
+  });
+
+  test('WHEN its first page has only NULLs and the first value finds no room THEN there is no dictionary without a value', async () => {
+    const schema = schemaOf([[{ kind: 'string' }, false]]);
+    const rows: Row[] = Array.from({ length: 40_001 }, (_, index) => ({ c0: index < 40_000 ? null : 'x'.repeat(1_200_000) }));
+    const { bytes } = encode(schema, [rows], { memory: remembered() });
+    expect(await encodings(bytes)).not.toContain('DICTIONARY');
+    expect(readByArrowRust(bytes).at(-1)).toEqual(rows.at(-1));
+  });
+});
+
+describe('GIVEN values that were chosen to meet in one place of the dictionary', () => {
+  /** What MurmurHash3's finalizer turns into `hash`. */
+  const before = (hash: number): number => {
+    let word = hash ^ (hash >>> 16);
+    word = Math.imul(word, 0x7ed1_b41d);
+    word ^= (word >>> 13) ^ (word >>> 26);
+    word = Math.imul(word, 0xa5cb_9243);
+    return word ^ (word >>> 16);
+  };
+
+  test.each([
+    ['chosen', (index: number) => before(index << 18), 2_000],
+    ['ordinary', (index: number) => index * 7, 16_000],
+  ])('WHEN they are %s THEN the dictionary takes as many as it finds in time', (_what, wordAt, most) => {
+    const words = Int32Array.from({ length: 16_000 }, (_, index) => wordAt(index));
+    const numbered = new Dictionary(1 << 20).add({ form: 'words', count: words.length, words, width: 1 }, 0, words.length, new Int32Array(words.length));
+    expect(numbered).toBeLessThanOrEqual(most);
+    expect(numbered).toBeGreaterThan(most / 10);
+  });
+
+  test('WHEN they are encoded THEN they are all there', async () => {
+    const schema = schemaOf([[{ kind: 'int' }, true]]);
+    const chosen = Array.from({ length: 8_000 }, (_, index) => before(index << 18));
+    const rows: Row[] = [...chosen, ...chosen, ...chosen].map((c0) => ({ c0 }));
+    const { bytes } = encode(schema, [rows, rows]);
+    expect(await judge.rows(bytes, 'select count(*) as n, count(distinct c0) as d from read_parquet($file)')).toEqual([{ n: 48_000n, d: 8_000n }]);
+  });
+});
+
+test('GIVEN the memory of row groups WHEN one grew for a huge value THEN it is not kept', () => {
+  const huge = takePageStore();
+  huge.append(new Uint8Array(70 * 1024 * 1024));
+  giveBackPageStore(huge);
+  const usual = takePageStore();
+  expect(usual).not.toBe(huge);
+  usual.append(new Uint8Array(1024));
+  giveBackPageStore(usual);
+  expect(takePageStore()).toBe(usual);
+});
+
+test('GIVEN long values WHEN their bounds are taken THEN no more is copied of them than is looked at to cut them', () => {
+  const data = new Uint8Array(2_000_000).fill(0x61);
+  const bounds = boundsOf({ form: 'bytes', count: 2, data, offsets: Int32Array.of(0, 1_000_000, 2_000_000) }, 'bytes', 0, 2);
+  expect([bounds?.lower.length, bounds?.upper.length]).toEqual([68, 68]);
 });
