@@ -5,6 +5,7 @@ import { recordOutcome } from './outcome.ts';
 const [name = '', ...rest] = process.argv.slice(2);
 const benchmark: Benchmark | null = findBenchmark(name);
 if (benchmark === null) {
+  if (name !== '' && name !== 'help' && name !== '--help') console.error(`there is no benchmark ${name}`);
   console.error(usageText());
   process.exit(2);
 }

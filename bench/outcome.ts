@@ -66,7 +66,7 @@ export async function recordOutcome(
   const begunMs = performance.now();
   const outcome = await run();
   const seconds = Math.round((performance.now() - begunMs) / 100) / 10;
-  const command = ['npm run bench --', name, ...args].join(' ');
+  const command = ['npm run bench --', name, ...args.map((argument) => (argument === '' ? "''" : argument))].join(' ');
   const { sections, details, variant } = outcome;
   const pictures = outcome.pictures ?? [];
   const facts = { name: variant === undefined ? name : `${name}-${variant}`, command, machine: machineText(), commit: commitText(), finishedAt: new Date().toISOString(), seconds, loadBefore };

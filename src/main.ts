@@ -67,6 +67,14 @@ async function run(options: CommandOptions, definitions: Definitions): Promise<n
     writeLine: (line) => process.stderr.write(`${line}\n`),
   });
   const world = openWorld(options, log);
+  // Else it would be found out with the first large span, perhaps in weeks.
+  const unusable = await world.spill.probe();
+  if (unusable !== null) {
+    process.stderr.write(`mz-iceberg-sink: [${unusable.code}] ${unusable.message}. ${unusable.remedy}\n`);
+    await world.close();
+    return EXIT_USAGE;
+  }
+  log.write('info', 'started', { version: version(), sinks: definitions.sinks.length });
   const running = runDefinitions(definitions, world);
   // A second signal means that waiting is no longer wanted; nothing is lost by going at once.
   let asked = false;

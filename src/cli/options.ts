@@ -1,5 +1,7 @@
 /** The command line: what can be said, what it means, and what is assumed when nothing is said. */
 import { parseArgs } from 'node:util';
+import { Secret } from '../definition/secret.ts';
+import { addressProblem } from '../io/materialize-connect.ts';
 import type { LogFormat } from '../observe/log.ts';
 import type { LogLevel } from '../sink/ports.ts';
 
@@ -33,7 +35,7 @@ Options
   --materialize URL      where Materialize is, e.g. postgres://user@host:6875/materialize?sslmode=verify-full
                          (default: environment variable MATERIALIZE_URL)
   --memory-budget SIZE   bytes that rows may take in memory before they go to disk, for all sinks (default: ${MEMORY_BUDGET_DEFAULT})
-  --spill-dir DIR        where they go then (default: a directory of the system's temporary folder)
+  --spill-dir DIR        the folder on local disk that they go to (default: mz-iceberg-sink in the system's temporary folder)
   --encode-workers N     threads that encode Parquet, one more while small sinks work beside a huge one
                          (default: one less than the processors, at least 1)
   --log-format FORMAT    text or json (default: text)
@@ -59,7 +61,7 @@ export function parseCommand(args: readonly string[], env: Readonly<Record<strin
       },
     });
   } catch (thrown) {
-    return usage(thrown instanceof Error ? thrown.message : 'the options can not be read');
+    return usage(thrown instanceof Error ? firstSentence(thrown.message) : 'the options can not be read');
   }
   const { values, positionals } = parsed;
   if (values.help === true) return { kind: 'help' };
@@ -69,6 +71,8 @@ export function parseCommand(args: readonly string[], env: Readonly<Record<strin
   if (definitionsPath === undefined || rest.length > 0) return usage(`${command} takes one file of definitions`);
   const materializeUrl = values.materialize ?? env['MATERIALIZE_URL'];
   if (materializeUrl === undefined || materializeUrl === '') return usage('say where Materialize is: --materialize or MATERIALIZE_URL');
+  const wrong = addressProblem(new Secret(materializeUrl));
+  if (wrong !== null) return usage(`--materialize or MATERIALIZE_URL: ${wrong}`);
   const memoryBudgetBytes = parseSize(values['memory-budget'] ?? MEMORY_BUDGET_DEFAULT);
   if (memoryBudgetBytes === null || memoryBudgetBytes < MEMORY_BUDGET_BYTES_MIN) {
     return usage('--memory-budget takes a size of at least 16MiB, such as 256MiB');
@@ -88,6 +92,11 @@ export function parseCommand(args: readonly string[], env: Readonly<Record<strin
     kind: 'command',
     options: { command, definitionsPath, materializeUrl, memoryBudgetBytes, spillDir, logFormat, logLevel, encodeWorkers },
   };
+}
+
+/** Node goes on to explain how to pass a word that begins with a dash. */
+function firstSentence(message: string): string {
+  return message.split('. ', 1)[0] ?? message;
 }
 
 /** An address with a password may stand where the command should: only a plain word is repeated. */

@@ -33,10 +33,18 @@ type CatalogLook =
 
 export async function validateDefinitions(definitions: Definitions, world: World): Promise<ValidationReport> {
   const findings = collectFindings();
+  findings.section('this machine');
+  const unusable = await world.spill.probe();
+  if (unusable === null) findings.good('spill', `${world.options.spillDir} takes files`);
+  else findings.bad('spill', unusable);
   const looks = new Map<CatalogConnection, CatalogLook>();
   for (const connection of definitions.catalogs) {
     findings.section(`connection "${connection.name}"`);
     looks.set(connection, await checkCatalog(connection, world, findings));
+  }
+  if (definitions.sinks.length === 0) {
+    findings.section('sinks');
+    findings.bad('sinks', new SinkError('definition-invalid', 'the file defines no sink: there is nothing to run'));
   }
   for (const definition of definitions.sinks) {
     findings.section(`sink "${definition.name}"`);

@@ -29,6 +29,16 @@ export interface MaterializeAddress {
   readonly applicationName: string;
 }
 
+/** What is wrong with a connection string, without a word of it: it holds the password. null when it can be used. */
+export function addressProblem(connectionString: Secret): string | null {
+  try {
+    resolveAddress({ connectionString, applicationName: '' });
+    return null;
+  } catch (thrown) {
+    return thrown instanceof SinkError ? thrown.message : String(thrown);
+  }
+}
+
 interface ResolvedAddress {
   readonly client: ClientConfig;
   readonly sslMode: SslMode;
@@ -60,13 +70,19 @@ export async function connect(address: MaterializeAddress, onClient: (client: Cl
   try {
     return await login({ ...resolved.client, ssl }, onClient);
   } catch (thrown) {
-    if (resolved.sslMode !== 'prefer' || !isTlsDeclined(thrown)) throw connectError(thrown);
+    if (resolved.sslMode !== 'prefer' || !isTlsDeclined(thrown)) throw withPlace(connectError(thrown), resolved);
   }
   try {
     return await login({ ...resolved.client, ssl: false }, onClient);
   } catch (thrown) {
-    throw connectError(thrown);
+    throw withPlace(connectError(thrown), resolved);
   }
+}
+
+/** A refused login names who asked and where: with several places to set them, that is what one has to compare. */
+function withPlace(error: SinkError, { client }: ResolvedAddress): SinkError {
+  if (error.code !== 'source-login-refused') return error;
+  return new SinkError(error.code, `${error.message} (user "${client.user}" at ${client.host}:${client.port})`, error.detail);
 }
 
 async function login(config: ClientConfig, onClient: (client: Client) => void): Promise<Session> {

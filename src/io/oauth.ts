@@ -66,13 +66,17 @@ async function mintToken(connection: CatalogConnection, http: HttpClient, clock:
   form.set('scope', connection.scope ?? DEFAULT_SCOPE);
   const result = await http.send({
     method: 'POST',
-    url: connection.oauth2ServerUrl ?? `${connection.url.replace(/\/+$/, '')}/v1/oauth/tokens`,
+    url: tokenUrl(connection),
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: form.toString(),
   });
   if (result.kind === 'failure') throw failureError(result, 'request an OAuth2 token');
   if (result.status !== 200) throw tokenError(result, connection, secret);
   return readToken(result, startedMs);
+}
+
+function tokenUrl(connection: CatalogConnection): string {
+  return connection.oauth2ServerUrl ?? `${connection.url.replace(/\/+$/, '')}/v1/oauth/tokens`;
 }
 
 function readToken(response: HttpResponse, startedMs: number): MintedToken {
@@ -105,7 +109,7 @@ function tokenError(response: HttpResponse, connection: CatalogConnection, secre
   const said = oauth === null ? '' : `: ${shorten(`${oauth.error} ${oauth.description}`)}`;
   const where = `(HTTP ${response.status}${said})`;
   const make = (code: SinkError['code'], cause: string): SinkError =>
-    new SinkError(code, `request an OAuth2 token: ${cause} ${where}`, detailOf(response, cause));
+    new SinkError(code, `request an OAuth2 token at ${tokenUrl(connection)}: ${cause} ${where}`, detailOf(response, cause));
   if (oauth?.error === 'invalid_scope') {
     if (connection.scope === null) return make('catalog-scope-missing', CAUSE.scopeMissing);
     return make('catalog-scope-missing', `The catalog does not accept SCOPE '${connection.scope}'.`);

@@ -8,10 +8,12 @@
  * through handles that stay open, a missing folder is made anew, and what fails beyond that is spill-failed, from which
  * the sink starts over from the table.
  */
-import { readdir, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ChunkMemory } from '../batch/chunk-memory.ts';
+import { SinkError } from '../errors.ts';
 import type { Clock, Entropy, SpillStore } from '../sink/ports.ts';
+import { makeFolder } from './folder.ts';
 import { createSpillStore } from './spill-store.ts';
 
 const SIGN_OF_LIFE_MS = 60_000;
@@ -22,13 +24,15 @@ const LABEL_LENGTH_MAX = 40;
 export interface SpillFolder {
   /** A place for one sink; the label only helps whoever looks into the directory. Returns the opener of its stores. */
   placeFor(label: string): (name: string) => SpillStore;
+  /** Puts a file into the directory and takes it away again; what is wrong when that fails. Makes the directory. */
+  probe(): Promise<SinkError | null>;
   /** Removes folders of dead processes; resolves with how many. Never rejects: it is tidiness, not safety. */
   sweep(): Promise<number>;
   /** Removes the folder. Every store must be closed by then. */
   close(): Promise<void>;
 }
 
-/** Nothing is created before the first row is spilled. `directory` is shared with other processes and stays. */
+/** `directory` is shared with other processes and stays. */
 export function createSpillFolder(
   directory: string, clock: Clock, entropy: Entropy, chunkMemory: ChunkMemory | null = null,
 ): SpillFolder {
@@ -49,6 +53,17 @@ export function createSpillFolder(
     placeFor: (label) => {
       const place = join(own, `${label.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, LABEL_LENGTH_MAX)}-${entropy.uuid()}`);
       return (name) => createSpillStore(join(place, name), chunkMemory);
+    },
+    probe: async () => {
+      const path = `${own}-probe`;
+      try {
+        await makeFolder(directory);
+        await writeFile(path, 'mz-iceberg-sink');
+        await rm(path);
+        return null;
+      } catch (thrown) {
+        return new SinkError('spill-failed', `the spill directory ${directory} takes no file: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+      }
     },
     sweep: async () => {
       const names = await readdir(directory).catch((): string[] => []);

@@ -2,13 +2,14 @@
  * SpillStore on local disk: one append-only file a partition, in a directory that belongs to this process alone.
  * Nothing here is durable state: after a crash the files are garbage, the table says where to resume.
  */
-import { type FileHandle, mkdir, open, rm, unlink } from 'node:fs/promises';
+import { type FileHandle, open, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ChunkMemory, letGo } from '../batch/chunk-memory.ts';
 import { BYTES_PER_ROW, joinChunks, layChunk } from '../batch/lay-chunk.ts';
 import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { SpillStore } from '../sink/ports.ts';
+import { makeFolder } from './folder.ts';
 
 const HEADER_BYTES = 32;
 
@@ -61,7 +62,7 @@ async function openIn(directory: string, path: string): Promise<FileHandle> {
     return await open(path, 'w+');
   } catch (thrown) {
     unlessMissing(thrown);
-    await mkdir(directory, { recursive: true });
+    await makeFolder(directory);
     return await open(path, 'w+');
   }
 }

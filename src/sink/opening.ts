@@ -44,7 +44,11 @@ export function onTableForResume(state: SinkState, outcome: LoadOutcome, inputs:
 
 /** Someone created the table between our look and our try: look again, and take it as found. */
 export function onTableCreated(state: SinkState, outcome: CreateOutcome, inputs: StepInputs): Step {
-  if (outcome.kind === 'created') return openTable(state, outcome.table.metadata, inputs);
+  if (outcome.kind === 'created') {
+    const opened = openTable(state, outcome.table.metadata, inputs);
+    const location = outcome.table.metadata.location;
+    return { ...opened, effects: [{ kind: 'note', level: 'info', event: 'table-created', fields: { location } }, ...opened.effects] };
+  }
   return stay(state, { kind: 'load-table', epoch: state.epoch, purpose: 'resume' });
 }
 
@@ -67,6 +71,7 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
     const stream = settings.snapshot && state.streamSnapshot ? { ordinal: 0, snapshotId: inputs.snapshotId } : null;
     return stay(
       { ...opened, committed: null, lower: null, stream, lastSealMs: inputs.nowMs },
+      { kind: 'note', level: 'info', event: 'beginning', fields: { snapshot: settings.snapshot, slices: state.slices.snapshot } },
       {
         kind: 'subscribe', epoch: state.epoch, relation, plan, asOf: null, snapshot: settings.snapshot,
         slices: settings.snapshot ? state.slices.snapshot : state.slices.catchUp,
@@ -83,6 +88,7 @@ function openTable(state: SinkState, metadata: TableMetadata, inputs: StepInputs
       ...opened, committed: resume.frontier, lower: resume.frontier, ready: takeOver, nextOrdinal: takeOver === null ? 0 : 1,
       lastSealMs: inputs.nowMs,
     },
+    { kind: 'note', level: 'info', event: 'resuming', fields: { frontier } },
     {
       kind: 'subscribe', epoch: state.epoch, relation, plan, asOf: frontier === 0n ? 0n : frontier - 1n, snapshot: false,
       slices: state.slices.catchUp, streamed: null,

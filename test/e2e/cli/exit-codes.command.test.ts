@@ -98,6 +98,19 @@ describe.each(['run', 'validate'] as const)('GIVEN %s is told nonsense', (name) 
   });
 });
 
+describe('GIVEN a spill directory that takes no file', () => {
+  test('WHEN sinks are run THEN it ends with 2 before anything is started', () => {
+    const path = join(scratch, 'no-spill.sql');
+    writeFileSync(path, relationAndSql('no_spill'));
+    const taken = join(scratch, 'taken');
+    writeFileSync(taken, 'a file where the folder should be');
+    const options = ['--materialize', stage.materialize.url, '--spill-dir', join(taken, 'below')];
+    const ran = command('run', path, ...options);
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringMatching(/\[spill-failed\] the spill directory .*taken\/below takes no file: ENOTDIR/) as string });
+    expect(ran.stderr).not.toContain('started');
+  });
+});
+
 describe('GIVEN definitions that can not be run', () => {
   test('WHEN there is no sink THEN run ends with 2 and the code definition-invalid', () => {
     const path = join(scratch, 'empty.sql');

@@ -1,4 +1,6 @@
 /** What a relation may bring at its extremes: huge values, many columns, keys of every type, and no room on disk. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { columns } from '../harness/model.ts';
 import { START, eventually, openStage } from '../harness/stage.ts';
@@ -61,13 +63,16 @@ describe('GIVEN a key of each type that may be one', () => {
   });
 });
 
-describe('GIVEN a spill directory that can not be made', () => {
+describe('GIVEN a spill directory that takes no files any more', () => {
   test('WHEN rows exceed the budget THEN the sink names it and tries again, and the table stays right', async () => {
     await using stage = await openStage();
     const model = stage.createModel('spilt', columns('id bigint not null', 'v text'), { keys: [[0]] });
     model.commit(at(0), [[['1', 'a']]]);
-    const child = stage.spawn({ from: 'spilt', table: 'spilt', mode: 'upsert', key: '(id)' }, { memoryBudgetBytes: 16 << 20, spillDir: '/dev/null/nowhere' });
+    const spillDir = join(stage.lake.directory, 'full');
+    const child = stage.spawn({ from: 'spilt', table: 'spilt', mode: 'upsert', key: '(id)' }, { memoryBudgetBytes: 16 << 20, spillDir });
     await stage.waitForFrontier('spilt', at(0) + 1n);
+    rmSync(spillDir, { recursive: true });
+    writeFileSync(spillDir, 'a file where the folder was');
     model.commit(at(5), Array.from({ length: 100_000 }, (_, id) => [[String(id + 10), 'v'.repeat(100)], 1] as const));
     await eventually('the spill is named', () => child.output().includes('spill-failed') && child.output().includes('restarting'));
     expect((await stage.lake.table('spilt'))?.snapshots).toHaveLength(1);

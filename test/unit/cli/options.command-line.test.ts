@@ -4,6 +4,11 @@ import { parseCommand, parseSize } from '../../../src/cli/options.ts';
 const parse = (args: readonly string[], env: Record<string, string> = { MATERIALIZE_URL: 'postgres://m' }) => parseCommand(args, env, '/tmp');
 
 describe('GIVEN a command line', () => {
+  test('WHEN the address is wrong THEN nothing of it is repeated: it may hold the password', () => {
+    const parsed = parse(['run', 'a.sql', '--materialize', 'http://u:hunter2@m']);
+    expect(JSON.stringify(parsed)).not.toContain('hunter2');
+  });
+
   test('WHEN only the needful is said THEN the rest has its documented default', () => {
     expect(parse(['run', 'sinks.sql'])).toEqual({
       kind: 'command',
@@ -32,6 +37,8 @@ describe('GIVEN a command line', () => {
     [['run', 'a.sql', '--log-level', 'loud'], 'debug, info, warn or error'],
     [['run', 'a.sql', '--encode-workers', '0'], '1 to 64'],
     [['run', 'a.sql', '--colour'], '--colour'],
+    [['run', 'a.sql', '--materialize', 'http://m:6875'], 'not a postgres:// URL'],
+    [['run', 'a.sql', '--materialize', 'postgres://m?sslmode=allow'], 'none of disable, prefer, require, verify-ca, verify-full'],
   ])('WHEN it is %j THEN it is refused with what is wrong', (args, message) => {
     expect(parse(args)).toMatchObject({ kind: 'usage', message: expect.stringContaining(message) as string });
   });
