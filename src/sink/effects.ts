@@ -93,7 +93,7 @@ export type Effect =
   | { readonly kind: 'abandon' }
   | { readonly kind: 'committed'; readonly batch: Batch; readonly added: AddedFiles; readonly attempts: number;
       readonly how: 'answered' | 'found' }
-  | { readonly kind: 'note'; readonly level: 'info' | 'warn' | 'error'; readonly event: string; readonly fields: Readonly<Record<string, string | number | bigint | boolean | null>> }
+  | { readonly kind: 'note'; readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly event: string; readonly fields: Readonly<Record<string, string | number | bigint | boolean | null>> }
   /** The last effect of a sink's life. */
   | { readonly kind: 'end'; readonly reason: 'stopped' | 'complete' | 'halted'; readonly error: SinkError | null };
 

@@ -9,7 +9,7 @@ import { isSectionDue } from '../batch/encode-ahead.ts';
 import { decideSeal } from '../batch/seal.ts';
 import { SinkError, invariant } from '../errors.ts';
 import { type Frontier, FRONTIER_EMPTY, compareFrontiers, formatFrontier, frontierAfter, isClosed } from '../time/frontier.ts';
-import { makeSpan } from '../time/span.ts';
+import { formatSpan, makeSpan } from '../time/span.ts';
 import type { Batch, Effect, StepInputs, WrittenBatch } from './effects.ts';
 import { type Step, drain, stay } from './ending.ts';
 import type { SinkState } from './state.ts';
@@ -91,6 +91,7 @@ function writeAhead(state: SinkState, upper: Frontier, inputs: StepInputs): Step
   const { ordinal, snapshotId, sections } = state.open ?? { ordinal: state.nextOrdinal, snapshotId: inputs.snapshotId, sections: 0 };
   return stay(
     { ...state, open: { ordinal, snapshotId, upper, sections: sections + 1, isWriting: true } },
+    { kind: 'note', level: 'debug', event: 'encoding-ahead', fields: { snapshotId, upper: formatFrontier(upper) } },
     { kind: 'write-section', epoch: state.epoch, ordinal, snapshotId, upper },
   );
 }
@@ -120,7 +121,8 @@ function seal(state: SinkState, upper: Frontier, inputs: StepInputs): Step {
     lastSealMs: inputs.nowMs,
   };
   const write: Effect = { kind: 'write', epoch: state.epoch, batch, facts: state.facts, streamed: stream !== null };
-  return stay(sealed, write);
+  const fields = { snapshotId: batch.snapshotId, span: formatSpan(batch.span), rows: state.stash.rowCount };
+  return stay(sealed, { kind: 'note', level: 'debug', event: 'sealed', fields }, write);
 }
 
 export function onWritten(state: SinkState, written: WrittenBatch): Step {

@@ -1,6 +1,6 @@
 /**
  * Is a sink stuck, and what is it waiting for? Pure: a memory of what was seen last, the state and the time go in, and
- * reports for the log come out. A sink that stands still without an error is the worst of all (peer-faults 19):
+ * reports for the log come out. A sink that stands still without an error is the worst of all:
  * nothing is wrong anywhere and the table just gets old.
  */
 import type { SinkError } from '../errors.ts';

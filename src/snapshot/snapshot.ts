@@ -9,7 +9,7 @@
  * last of them. Each section's manifests are listed with the number of the section, which its files inherit. So the deletes of a section
  * apply to the rows of all earlier sections and not to its own (spec, "Scan Planning"): for a reader it is as if each had been
  * committed by itself, one after the other, only that nobody can see the table in between. With one number for all, a key that is in two
- * sections would be there twice; peer-faults 7 is that fault in others.
+ * sections would be there twice; which happens to writers that put two intervals into one snapshot (iceberg#10431).
  */
 import { SinkError, invariant } from '../errors.ts';
 import type { Snapshot } from '../iceberg/metadata.ts';
