@@ -92,7 +92,7 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 export interface SinkErrorDetail {
   /** The chain of causes in words, without secrets and without row values. */
   readonly cause?: string;
-  /** Seconds to wait before the next try, where the server said so. */
+  /** Milliseconds to wait before the next try, where the server said so. */
   readonly retryAfterMs?: number;
   /** HTTP status or SQLSTATE, where there is one. */
   readonly status?: string;
