@@ -1,10 +1,11 @@
 /**
  * One batch becomes files and manifests (③ and the part of ④ that does not depend on the table's head).
  *
- * In: groups of rows, by section. Out: of each section data and delete files and one manifest for each kind, written once and reused by
- * every attempt to commit. In append mode a section ends no file: no row needs to be told from those after it. A manifest needs the sizes of its files and not their being there, so all of them go into storage side by side,
- * and what `finish` returns may refer to objects on their way. Invariant: `stored` resolves only when storage has confirmed
- * every one of them, and no snapshot is posted before.
+ * In: groups of rows, by section. Out: of each section data and delete files and one manifest for each kind, written once and
+ * reused by every attempt to commit. In append mode a section ends no file: no row needs to be told from those after it. A manifest
+ * needs the sizes of its files and not their being there, so all of them go into storage side by side, and what `finish` returns may
+ * refer to objects on their way. Invariant: `stored` resolves only when storage has confirmed every one of them, and no snapshot is
+ * posted before.
  */
 import type { TableFacts } from '../commit/decide.ts';
 import type { DataFile, FileContent } from '../iceberg/data-file.ts';

@@ -44,7 +44,7 @@ const damage = DAMAGES[process.argv[2] ?? ''];
 if (damage === undefined) throw new Error(`a damage is one of ${Object.keys(DAMAGES).join(', ')}`);
 const holds = await runDemo({
   // Long enough for three commits at least, so for two with deletes.
-  options: { loadMs: 5000 },
+  options: { loadMs: 8_000 },
   stateDir: '.demo',
   output: process.stdout,
   endEarly: new AbortController().signal,
