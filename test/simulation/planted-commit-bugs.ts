@@ -280,8 +280,8 @@ export const COMMIT_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'snapshot/snapshot.ts',
-        find: 'const sequenceNumber = plan.lastSequenceNumber + 1n;',
-        replace: 'const sequenceNumber = (parent?.sequenceNumber ?? 0n) + 1n;',
+        find: 'const sequenceNumber = plan.lastSequenceNumber + BigInt(',
+        replace: 'const sequenceNumber = (parent?.sequenceNumber ?? 0n) + BigInt(',
       },
     ],
   },
@@ -291,8 +291,8 @@ export const COMMIT_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'snapshot/snapshot.ts',
-        find: '...plan.carried.filter(hasLiveFiles)',
-        replace: '',
+        find: ', ...plan.merged, ...plan.carried];',
+        replace: ', ...plan.merged];',
       },
     ],
   },

@@ -98,8 +98,8 @@ export const ROW_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/pipeline.ts',
-        find: 'if (state.writing !== null || state.ready !== null) return stay(state);',
-        replace: 'if (state.writing !== null) return stay(state);',
+        find: 'if (state.writing !== null || state.ready !== null || state.open',
+        replace: 'if (state.writing !== null || state.open',
       },
     ],
   },

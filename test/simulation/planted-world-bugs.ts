@@ -132,8 +132,8 @@ export const WORLD_BUGS: readonly Mutation[] = [
     edits: [
       {
         file: 'sink/batch-writer.ts',
-        find: 'summary.nulledValues > 0',
-        replace: 'summary.nulledValues > 1',
+        find: 'this.#nulledValues > 0',
+        replace: 'this.#nulledValues > 1',
       },
     ],
   },
