@@ -135,7 +135,10 @@ export class ColumnWriter {
     return chunk;
   }
 
-  /** Numbers the values by the dictionary as far as that goes, and returns how far; -1 without one, or one without a value: a page of NULLs alone is plain. */
+  /**
+   * Numbers the values by the dictionary as far as that goes, and returns how far; -1 without one, or with one that has no value yet: a page
+   * of NULLs alone is plain.
+   */
   #number(values: Values): number {
     const { scratch } = this.#options;
     if (scratch.indices.length < values.count) scratch.indices = new Int32Array(values.count);

@@ -35,8 +35,8 @@ export function orderOf(type: PrimitiveType): Order {
 }
 
 /**
- * Bounds of `values[from..to)`, of byte arrays as much as `cutBounds` wants to see; null when there are none. `numbers`: those of the values in a dictionary, when they
- * have any, so that of equal byte arrays only one is compared.
+ * Bounds of `values[from..to)`, of byte arrays as much as `cutBounds` wants to see; null when there are none. `numbers`: those of the
+ * values in a dictionary, when they have any, so that of equal byte arrays only one is compared.
  */
 export function boundsOf(
   values: Values, order: Order, from: number, to: number, numbers: Int32Array | null = null,
