@@ -10,6 +10,7 @@ import { validateDefinitions } from './cli/validate.ts';
 import type { Definitions } from './definition/definitions.ts';
 import { formatProblems } from './definition/format-problems.ts';
 import { parseDefinitions } from './definition/parse-definitions.ts';
+import type { SinkError } from './errors.ts';
 import { createLog } from './observe/log.ts';
 
 const EXIT_USAGE = 2;
@@ -69,12 +70,13 @@ async function run(options: CommandOptions, definitions: Definitions): Promise<n
   const world = openWorld(options, log);
   // Else it would be found out with the first large span, perhaps in weeks.
   const unusable = await world.spill.probe();
-  if (unusable !== null) {
+  if (unusable !== null && !isFull(unusable)) {
     process.stderr.write(`mz-iceberg-sink: [${unusable.code}] ${unusable.message}. ${unusable.remedy}\n`);
     await world.close();
     return EXIT_USAGE;
   }
   log.write('info', 'started', { version: version(), sinks: definitions.sinks.length });
+  if (unusable !== null) log.write('warn', 'spill-full', { code: unusable.code, message: unusable.message, remedy: unusable.remedy });
   const running = runDefinitions(definitions, world);
   // A second signal means that waiting is no longer wanted; nothing is lost by going at once.
   let asked = false;
@@ -90,6 +92,11 @@ async function run(options: CommandOptions, definitions: Definitions): Promise<n
   // Sockets to a server that says nothing would keep the process for minutes.
   setTimeout(() => process.exit(), LINGER_MS).unref();
   return exitCodeOf(ends);
+}
+
+/** A full disk may have room again, and most spans need none: no reason to stay away. */
+function isFull({ detail }: SinkError): boolean {
+  return detail.status === 'ENOSPC' || detail.status === 'EDQUOT';
 }
 
 async function validate(options: CommandOptions, definitions: Definitions): Promise<number> {

@@ -62,7 +62,9 @@ export function createSpillFolder(
         await rm(path);
         return null;
       } catch (thrown) {
-        return new SinkError('spill-failed', `the spill directory ${directory} takes no file: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+        const status = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+        const why = thrown instanceof Error ? thrown.message : String(thrown);
+        return new SinkError('spill-failed', `the spill directory ${directory} takes no file: ${why}`, { status });
       }
     },
     sweep: async () => {

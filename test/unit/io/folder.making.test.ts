@@ -44,6 +44,7 @@ describe('GIVEN a spill directory', () => {
     writeFileSync(join(root, 'file'), '');
     expect(await folderAt(join(root, 'file')).probe()).toMatchObject({
       code: 'spill-failed', message: expect.stringMatching(/the spill directory .*file takes no file: E/) as string,
+      detail: { status: expect.stringMatching(/^E/) as string },
     });
   });
 });
