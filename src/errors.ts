@@ -94,7 +94,7 @@ export interface SinkErrorDetail {
   readonly cause?: string;
   /** Milliseconds to wait before the next try, where the server said so. */
   readonly retryAfterMs?: number;
-  /** HTTP status or SQLSTATE, where there is one. */
+  /** HTTP status, SQLSTATE or the system's code, where there is one. */
   readonly status?: string;
 }
 

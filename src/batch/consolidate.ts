@@ -96,13 +96,14 @@ const PROBES_MIN = 4096;
 
 /** Each distinct row once, with the sum of its diffs. What it returns is good until the next call. */
 function sumDiffs(chunks: readonly RowChunk[]): Distinct {
-  const rows = chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0);
-  const table = emptyTable(rows);
+  const table = emptyTable(chunks.reduce((sum, chunk) => sum + chunk.rowCount, 0));
   const inTime = chunks.every((_, index) => sumChunk(table, chunks, index));
-  return inTime ? table.found : sumByText(emptyTable(rows).found, chunks);
+  return inTime ? table.found : sumByText(table.found, chunks);
 }
 
+/** Begins anew in `found`. */
 function sumByText(found: RowTable['found'], chunks: readonly RowChunk[]): Distinct {
+  found.length = 0;
   const indices = new Map<string, number>();
   for (const [chunkIndex, chunk] of chunks.entries()) {
     const words = diffWords(chunk);

@@ -14,6 +14,7 @@ import type { ObjectStore, ObjectUpload, PutOutcome } from '../sink/ports.ts';
 import { parseLocation } from './location.ts';
 import { nextFlight, once } from './single-flight.ts';
 import { MAX_READ_BYTES, tooLarge } from './read-limit.ts';
+import { systemCodeOf } from './system-code.ts';
 
 type DirectorySync = (directory: string) => Promise<void>;
 
@@ -165,7 +166,7 @@ async function linkExclusive(temporary: string, path: string): Promise<boolean> 
     await link(temporary, path);
     return true;
   } catch (thrown) {
-    const code = codeOf(thrown);
+    const code = systemCodeOf(thrown);
     if (code === 'EEXIST') return false;
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw thrown;
     // File systems without hard links: names are never reused, so looking first is enough there.
@@ -182,7 +183,7 @@ async function syncDirectory(directory: string): Promise<void> {
   try {
     await handle.sync();
   } catch (thrown) {
-    if (codeOf(thrown) === 'EIO') throw thrown;
+    if (systemCodeOf(thrown) === 'EIO') throw thrown;
   } finally {
     await handle.close();
   }
@@ -194,17 +195,13 @@ function pathOf(location: string): string {
   return parsed.path;
 }
 
-function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
-}
-
 const FORBIDDEN: ReadonlySet<string> = new Set([
   'EACCES', 'EPERM', 'EEXIST', 'EROFS', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'EINVAL', 'ENXIO',
 ]);
 
 function fileError(thrown: unknown, action: string): SinkError {
   if (thrown instanceof SinkError) return thrown;
-  const code = codeOf(thrown);
+  const code = systemCodeOf(thrown);
   const kind: ErrorCode = code === 'ENOENT' ? 'storage-object-missing'
     : FORBIDDEN.has(code) ? 'storage-forbidden' : 'storage-unavailable';
   return new SinkError(kind, `${action}: ${code === '' ? String(thrown) : code}`, { cause: code });

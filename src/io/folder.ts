@@ -1,6 +1,7 @@
 /** Making folders. */
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { systemCodeOf } from './system-code.ts';
 
 /**
  * Makes a folder and those above it. Not by Node's recursive mkdir, which never ends where the folder above exists and takes none in
@@ -10,7 +11,7 @@ export async function makeFolder(path: string): Promise<void> {
   const failure = await tryToMake(path);
   if (failure === null || await isFolder(path)) return;
   const above = dirname(path);
-  if (!isMissing(failure) || above === path || await isFolder(above)) throw failure;
+  if (systemCodeOf(failure) !== 'ENOENT' || above === path || await isFolder(above)) throw failure;
   await makeFolder(above);
   const second = await tryToMake(path);
   // Another process may have made it meanwhile.
@@ -28,8 +29,4 @@ async function tryToMake(path: string): Promise<Error | null> {
 
 async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isDirectory() ?? false;
-}
-
-function isMissing(failure: Error): boolean {
-  return 'code' in failure && failure.code === 'ENOENT';
 }

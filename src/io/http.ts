@@ -9,6 +9,7 @@
  *    second time by itself when the server answers 421.
  */
 import type { Clock } from '../sink/ports.ts';
+import { systemCodeOf } from './system-code.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'HEAD' | 'DELETE';
@@ -190,9 +191,7 @@ function rootCause(thrown: unknown): unknown {
 }
 
 function errorCode(thrown: unknown): string {
-  const cause = rootCause(thrown);
-  if (cause instanceof Error && 'code' in cause && typeof cause.code === 'string') return cause.code;
-  return '';
+  return systemCodeOf(rootCause(thrown));
 }
 
 function describe(thrown: unknown): string {

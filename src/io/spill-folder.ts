@@ -15,6 +15,7 @@ import { SinkError } from '../errors.ts';
 import type { Clock, Entropy, SpillStore } from '../sink/ports.ts';
 import { makeFolder } from './folder.ts';
 import { createSpillStore } from './spill-store.ts';
+import { systemCodeOf } from './system-code.ts';
 
 const SIGN_OF_LIFE_MS = 60_000;
 const DEAD_AFTER_MS = 3_600_000;
@@ -62,9 +63,8 @@ export function createSpillFolder(
         await rm(path);
         return null;
       } catch (thrown) {
-        const status = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
         const why = thrown instanceof Error ? thrown.message : String(thrown);
-        return new SinkError('spill-failed', `the spill directory ${directory} takes no file: ${why}`, { status });
+        return new SinkError('spill-failed', `the spill directory ${directory} takes no file: ${why}`, { status: systemCodeOf(thrown) });
       }
     },
     sweep: async () => {

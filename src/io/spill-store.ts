@@ -10,6 +10,7 @@ import { type RowChunk, chunkBytes } from '../batch/row-chunk.ts';
 import { SinkError, asSinkError } from '../errors.ts';
 import type { SpillStore } from '../sink/ports.ts';
 import { makeFolder } from './folder.ts';
+import { systemCodeOf } from './system-code.ts';
 
 const HEADER_BYTES = 32;
 
@@ -68,7 +69,7 @@ async function openIn(directory: string, path: string): Promise<FileHandle> {
 }
 
 function unlessMissing(thrown: unknown): void {
-  if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
+  if (systemCodeOf(thrown) !== 'ENOENT') throw thrown;
 }
 
 /** One call for all buffers, since a call costs more than the bytes; short writes are rare and go on where they ended. */

@@ -21,10 +21,10 @@ interface Watched {
   last(event: string): Readonly<Record<string, unknown>>;
 }
 
-async function watched(change: (world: MemoryWorld) => Partial<SinkPorts> = () => ({}), commitIntervalMs = 1_000, over: Partial<SinkSettings> = {}): Promise<Watched> {
+async function watched(change: (world: MemoryWorld) => Partial<SinkPorts> = () => ({}), over: Partial<SinkSettings> = {}): Promise<Watched> {
   const world = memoryWorld();
   const ports = { ...world.ports, ...change(world) };
-  const sink = runSink(settings({ commitIntervalMs, ...over }), ports, LIMITS);
+  const sink = runSink(settings(over), ports, LIMITS);
   const end = watchSink(sink, world.clock, world.ports.log);
   await settled();
   const seen = () => world.log.filter(({ event }) => event === 'stalled' || event === 'stall-over' || event === 'source-silent');
@@ -85,7 +85,7 @@ describe('GIVEN a sink whose rows do not get into the table', () => {
         },
         close: () => Promise.resolve(),
       },
-    }), 1_000, { sectionBytesMin: 1 });
+    }), { sectionBytesMin: 1 });
     await snapshot(it);
     it.world.source.rows(insert('7\tg', 1_500n));
     it.world.source.progress(1_900n);
@@ -175,7 +175,7 @@ describe('GIVEN the watch', () => {
   });
 
   test('WHEN the commit interval is long THEN ten intervals are no stall', async () => {
-    const it = await watched(() => ({}), 60_000);
+    const it = await watched(() => ({}), { commitIntervalMs: 60_000 });
     it.world.catalog.onCommit.push(...Array<'lost-before'>(10_000).fill('lost-before'));
     await snapshot(it);
     await progressFor(it, 590, 2_000n);

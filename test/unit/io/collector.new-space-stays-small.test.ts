@@ -8,8 +8,14 @@ const CHURN = `
   import { tuneCollector } from '${join(import.meta.dirname, '../../../src/io/collector.ts')}';
   if (process.argv[1] === 'tuned') tuneCollector();
   const kept = [];
-  for (let count = 0; count < 3_000_000; count++) kept[count % 200_000] = { count, own: [count] };
-  console.log(getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size);
+  const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size;
+  const sizes = [];
+  for (let count = 0; count < 3_000_000; count++) {
+    kept[count % 200_000] = { count, own: [count] };
+    if (count % 100_000 === 0 && count > 2_000_000) sizes.push(size());
+  }
+  // The least of several: while V8 copies what outlives a collection there are pages of both spaces.
+  console.log(Math.min(...sizes));
 `;
 
 function newSpaceBytes(argument: 'tuned' | 'plain'): number {
@@ -24,7 +30,6 @@ describe('GIVEN a process in which many objects outlive a collection', () => {
   });
 
   test('WHEN the collector is tuned THEN that space stays small', () => {
-    // 2 MiB, and while V8 copies what outlived a collection up to three times that.
-    expect(newSpaceBytes('tuned')).toBeLessThanOrEqual(8 * 1024 ** 2);
+    expect(newSpaceBytes('tuned')).toBeLessThanOrEqual(4 * 1024 ** 2);
   });
 });
