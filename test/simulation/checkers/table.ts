@@ -140,13 +140,14 @@ export class TableChecker implements CatalogObserver {
         if (!takesOver && !isBelow(progress.upper, upper)) wrong(`progress goes from ${progress.upper} to ${upper}`);
       }
     } else if (before !== null && before.snapshotLogLength > 0) wrong('it begins a table anew that had a history');
-    const sections = this.#sectionsOf(snapshot, after.snapshots.find(({ snapshotId }) => snapshotId === previous) ?? null, wrong);
-    return this.#judgeRows(after, snapshot, parent, { upper, sections }, process);
+    return this.#judgeRows(after, snapshot, parent, upper, process);
   }
 
   /** Of how many sections a snapshot is: each has a number, which its manifests are listed with, and they follow each other. */
-  #sectionsOf(snapshot: Snapshot, parent: Snapshot | null, wrong: (what: string) => void): number {
+  #sectionsOf(after: TableMetadata, snapshot: Snapshot): number {
     const { store, world } = this.#options;
+    const wrong = (what: string): void => violate(world, 'progress', `snapshot ${snapshot.snapshotId}: ${what}`);
+    const parent = after.snapshots.find(({ snapshotId }) => snapshotId === snapshot.parentSnapshotId);
     const numbers = new Set(readManifests(store.objects, snapshot, this.#entries).map((manifest) => manifest.sequenceNumber)
       .filter((number) => number > (parent?.sequenceNumber ?? 0n)));
     const first = snapshot.sequenceNumber - BigInt(numbers.size);
@@ -156,16 +157,15 @@ export class TableChecker implements CatalogObserver {
     return Math.max(1, numbers.size);
   }
 
-  #judgeRows(
-    after: TableMetadata, snapshot: Snapshot, parent: Known | null, { upper, sections }: { readonly upper: Upper; readonly sections: number },
-    process: SinkProcess,
-  ): void {
+  #judgeRows(after: TableMetadata, snapshot: Snapshot, parent: Known | null, upper: Upper, process: SinkProcess): void {
     const { world, source } = this.#options;
     const { history, scenario } = world;
     const { sinkId, version } = process.identity;
     let actual: Rows;
+    let sections: number;
     try {
       actual = this.rowsOf(snapshot);
+      sections = this.#sectionsOf(after, snapshot);
     } catch (thrown) {
       violate(world, 'files', thrown instanceof Error ? thrown.message : String(thrown));
       return;
