@@ -15,6 +15,7 @@ const LARGE = '256m';
 /** The least that the command takes. */
 const BUDGET_BYTES = 16 * 1024 * 1024;
 const FULL_WITHIN_MS = 40_000;
+const FIRST_COMMITS_WITHIN_MS = 60_000;
 
 export async function playDiskFull(episode: Episode): Promise<void> {
   const { arena } = episode;
@@ -24,7 +25,7 @@ export async function playDiskFull(episode: Episode): Promise<void> {
   await run('mount', ['-t', 'tmpfs', '-o', `size=${SMALL}`, 'tmpfs', disk]);
   try {
     let daemon = episode.spawn({ spillDir: disk, memoryBudgetBytes: BUDGET_BYTES });
-    await sleep(2_500);
+    await untilAllCommit(episode);
     arena.catalog.setReach('hang');
     arena.s3.setReach('hang');
     episode.setPace(RUSH);
@@ -57,6 +58,17 @@ export async function playDiskFull(episode: Episode): Promise<void> {
     for (const daemon of episode.daemons()) await daemon.kill();
     await run('umount', [disk]);
     rmSync(disk, { recursive: true, force: true });
+  }
+}
+
+/** A sink reads no rows before it has seen its table: with the servers away sooner, nothing would come that fills the disk. */
+async function untilAllCommit(episode: Episode): Promise<void> {
+  const deadline = performance.now() + FIRST_COMMITS_WITHIN_MS;
+  for (const { name } of episode.tables) {
+    while (await episode.frontier(name) === 0n) {
+      if (performance.now() > deadline) throw new Error(`${name} had no commit in ${FIRST_COMMITS_WITHIN_MS} ms, with all servers up`);
+      await sleep(50);
+    }
   }
 }
 
